@@ -95,7 +95,7 @@ $(PROGRAM): | $(MADE)
 	@chmod +x $@.new && mv $@.new $@
 
 $(READY): requirements.txt pyproject.toml | $(MADE)
-	$(PIP) --require-hashes -r requirements.txt
+	$(PIP) --no-deps --require-hashes -r requirements.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $(CORE) $@
 

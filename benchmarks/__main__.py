@@ -18,6 +18,8 @@ from benchmarks import (
     agents_events,
     agents_flood,
     agents_latency,
+    asking_cpu,
+    asking_inbox,
     cli_start,
     cluster_cancel,
     cluster_events,
@@ -31,6 +33,7 @@ from benchmarks import (
     conversation_disk,
     conversation_memory,
     conversation_resume,
+    editor_start,
     files_disk,
     files_time,
     files_worktree,
@@ -45,6 +48,8 @@ from benchmarks import (
     screen_latency,
     snapshot,
     store_postgres,
+    tools_read,
+    tools_start,
     trimming,
     web,
     web_streaming,
@@ -53,7 +58,17 @@ from benchmarks import (
 from benchmarks.report import Figure, section, update, write
 
 ABOUT_CONTEXT = (fit, trimming, window, snapshot, memory, imports, markers)
-ABOUT_AGENTS = (agents_cpu, agents_events, agents_flood, agents_latency, misbehaviour)
+ABOUT_AGENTS = (
+    agents_cpu,
+    agents_events,
+    agents_flood,
+    agents_latency,
+    asking_cpu,
+    asking_inbox,
+    tools_read,
+    tools_start,
+    misbehaviour,
+)
 ABOUT_CONVERSATIONS = (
     conversation_resume,
     conversation_append,
@@ -65,7 +80,7 @@ ABOUT_CONVERSATIONS = (
 )
 ABOUT_MEMORY = (remembering_bytes, remembering_cpu)
 ABOUT_FILES = (files_time, files_disk, files_worktree)
-ABOUT_DOORS = (ready, screen_latency, web, web_streaming)
+ABOUT_DOORS = (ready, screen_latency, web, web_streaming, editor_start)
 ABOUT_MANY_MACHINES = (
     cluster_say,
     cluster_events,

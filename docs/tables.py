@@ -7,6 +7,8 @@ from tests.real_cli import install
 
 from bullpen.agents.stream import MAX_LINE_BYTES
 from bullpen.agents.transcript import MAX_TEXT_BYTES
+from bullpen.cli.editor.session import MOST_REPLAYED
+from bullpen.cli.editor.sessions import MOST_OPEN as MOST_IN_EDITOR
 from bullpen.context.manager import MAX_TEAM_TASK_BYTES
 from bullpen.markers.grammar import MOST_MARKERS
 from bullpen.store.packing import MAX_STREAM_BYTES
@@ -32,6 +34,8 @@ LIMITS = (
     ("a team file", f"{MAX_FILE_BYTES:,} bytes", "it is refused"),
     ("a message in the browser", f"{MOST_BODY_BYTES:,} bytes", "it is refused"),
     ("conversations open in `bullpen serve`", f"{MOST_OPEN:,}", "close one to open another"),
+    ("conversations open in one [`bullpen acp`](editor.md)", f"{MOST_IN_EDITOR:,}", "close one to open another"),
+    ("messages that an editor is shown when it loads one", f"{MOST_REPLAYED:,}", "it is shown the latest"),
 )
 """What is limited, how far it goes, and what happens then."""
 

@@ -4,8 +4,10 @@ A test that exceeds its limit fails with the stacks of all threads. If it then h
 the stacks and ends with all that it has started, and `make test` continues in another one.
 """
 
+import asyncio
 import contextlib
 import faulthandler
+import inspect
 import os
 import threading
 from collections.abc import Generator
@@ -22,6 +24,8 @@ for _variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME"):
 pytest.register_assert_rewrite("bullpen.testing.store_contract")
 
 CLEANING_UP_SECONDS = 60.0
+LONGEST_STORY_SECONDS = 100
+"""Of a test that is a coroutine."""
 
 # Tests do not assert times, and each has a limit anyway.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,6 +56,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         watch.cancel()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutines."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), LONGEST_STORY_SECONDS))
+    return True
 
 
 def pytest_enter_pdb(config: pytest.Config) -> None:

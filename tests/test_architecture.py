@@ -17,6 +17,7 @@ SOURCE = ROOT / "src" / "bullpen"
 MAY_IMPORT: dict[str, set[str]] = {
     "messages": set(),
     "turn_events": set(),
+    "acp_protocol": {"turn_events"},
     "memory": {"turn_events"},
     "file_changes": set(),
     "check_results": set(),
@@ -28,9 +29,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "text": {"turn_events"},
     "markers": {"text"},
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
-    "agents": {"approvals", "context", "errors", "memory", "permissions", "text", "turn_events"},
+    "agents": {
+        *("acp_protocol", "approvals", "config", "context", "errors", "memory", "permissions", "text"),
+        "turn_events",
+    },
     "files": {"errors", "file_changes", "text"},
-    "team": {"agents", "approvals", "config", "context", "errors", "files", "permissions", "text", "turn_events"},
+    "tools": set(),
+    "prices": {"config", "errors", "turn_events"},
+    "team": {
+        *("agents", "approvals", "config", "context", "errors", "files", "permissions", "prices", "text"),
+        "turn_events",
+    },
     "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},
     "store": {
         "approvals",
@@ -43,15 +52,16 @@ MAY_IMPORT: dict[str, set[str]] = {
         "messages",
         "routing",
         "text",
+        "tools",
         "turn_events",
     },
     "conversation": {
         *("agents", "context", "errors", "markers", "memory", "messages", "routing", "store", "team", "text"),
-        *("approvals", "check_results", "file_changes", "files", "turn_events"),
+        *("approvals", "check_results", "file_changes", "files", "prices", "tools", "turn_events"),
     },
     "view": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
-        *("approvals", "check_results", "file_changes", "files", "memory", "turn_events"),
+        *("approvals", "check_results", "file_changes", "files", "memory", "tools", "turn_events"),
     },
     "exchange": {
         *("agents", "context", "conversation", "errors", "markers", "messages", "routing", "store", "team", "text"),
@@ -60,10 +70,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "telemetry": {
         *("agents", "config", "conversation", "errors", "messages", "routing", "team", "text", "turn_events"),
     },
-    "app": {"agents", "config", "conversation", "errors", "file_changes", "files", "store", "team", "telemetry"},
+    "private_door": {"agents", "conversation", "errors", "view"},
+    "app": {
+        *("agents", "config", "conversation", "errors", "file_changes", "files", "private_door", "store", "team"),
+        "telemetry",
+    },
     "database": {"config", "errors", "store"},
     "doctor": {"agents", "context", "errors", "team", "turn_events"},
-    "rehearsal": {"agents", "app", "conversation", "store", "team", "testing"},
+    "rehearsal": {"agents", "app", "approvals", "conversation", "errors", "store", "team", "testing"},
     "terminal": {"config", "team", "text"},
 }
 # A door renders what `view` works out. It may not reach past it into the parts that a conversation is made of, and it
@@ -75,7 +89,7 @@ MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
 MAY_IMPORT |= {
     "cluster": {
         *("agents", "app", "config", "context", "conversation", "doctor", "errors", "routing", "store", "team", "text"),
-        *("approvals", "file_changes", "files", "memory", "messages", "permissions", "turn_events"),
+        *("approvals", "file_changes", "files", "memory", "messages", "permissions", "tools", "turn_events"),
     }
 }
 MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing", "cluster"}, "__main__": {"cli"}}

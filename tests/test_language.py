@@ -24,7 +24,7 @@ PHRASES = {
     r"\bat work\b": "is working",
     r"\bgo(?:es|ing)? on\b": "continue",
     r"\bso (?:often|many)\b": "how many times, this many",
-    r"\b(?:lies|stands?) (?:in|there|here|behind|between|for|on|at|before|above|outside)\b": "is",
+    r"\b(?:lies|stands?) (?:in(?! for)|there|here|behind|between|for|on|at|before|above|outside)\b": "is",
     r"\bas (?:it|they) stands?\b": "as it is",
     r"\bin vain\b": "without success",
     r"\bwhatever\b": "regardless of, anything that",

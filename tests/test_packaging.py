@@ -11,6 +11,7 @@ from shutil import copy
 import pytest
 
 import bullpen
+from bullpen import errors
 from bullpen.errors import MissingExtra
 
 ROOT = Path(__file__).parent.parent
@@ -34,10 +35,12 @@ def test_the_distribution_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert packages == {"bullpen"}
 
 
-def test_a_hint_names_the_distribution() -> None:
-    assert str(MissingExtra("web", "starlette")) == (
-        "This needs starlette, which is not installed. Try: pip install 'bullpen-chat[web]'"
-    )
+def test_a_hint_names_the_distribution_or_the_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = "This needs starlette, which is not installed. Try: pip install"
+
+    assert str(MissingExtra("web", "starlette")) == f"{said} '{ROOT}[web]'"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages" / "bullpen" / "errors.py"))
+    assert str(MissingExtra("web", "starlette")) == f"{said} 'bullpen-chat[web]'"
 
 
 def test_nothing_tells_people_to_install_somebody_elses_package() -> None:

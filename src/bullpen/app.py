@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from bullpen.agents.runner import to_the_end
 from bullpen.config import default_database, wants_telemetry
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
-from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, RemoteTeam, agent_for
+from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, MemberAgent, RemoteTeam, agent_for
 from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.owner import claim, owned, this_process
 from bullpen.conversation.running_turn import milliseconds
@@ -22,11 +23,13 @@ from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import MissingExtra, NothingToUndo, NotTheOwner, StoreError, UnknownConversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.files.workspace import FolderSnapshots
+from bullpen.private_door import private_door
 from bullpen.store.base import Owner, StateChange, Store, StoredConversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import Desk, StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.reader import examine_team
+from bullpen.team.stand_ins import programs
 from bullpen.team.standing_answers import StandingAnswers
 from bullpen.team.team import Team
 
@@ -124,19 +127,15 @@ async def open_conversation(
     In a cluster, some of its agents are remote, a conversation continues after its process has died, and this process
     is a node. When that leaves, it hands over its conversations: they stay its own, and others continue them.
     """
-    members = loaded.team.agents
     owner, thread = this_process(node), thread.line()
     conversation_id = resume or new_conversation_id()
     own = own_folders(store, conversation_id)
     elsewhere = None if remote is None else remote(conversation_id, loaded.team, store)
     files = file_history(store, conversation_id, owner, elsewhere)
     place = files.forked.place if files is not None else Path
-    agents = {
-        member.name: elsewhere.agent(member)
-        if member.pool and elsewhere is not None
-        else agent_for(member, loaded.root, extra.get(member.name, NOTHING_EXTRA), own, place)
-        for member in members
-    }
+    here = partial(agent_for, root=loaded.root, own=own, place=place)
+    of_roles = _agents_of_roles(loaded.team, extra, here, elsewhere)
+    agents = {name: agent for (name, by), agent in of_roles.items() if name == by}
     try:
         await _end_leftovers()
         if resume is None:
@@ -149,9 +148,12 @@ async def open_conversation(
         history = StoredHistory(store, conversation_id, messages=state.messages, highest_number=number)
         checks = None if elsewhere is None else elsewhere.checks
         standing = StandingAnswers(loaded.path)
-        conversation = Conversation(loaded.team, state, agents, history, store, loaded.root, files, checks, standing)
+        conversation = Conversation(
+            loaded.team, state, agents, history, store, loaded.root, files, checks, standing, of_roles
+        )
         await conversation.start(interrupted_at=seen_at, continues=continues)
-        async with nullcontext() if telemetry is None else telemetry.following(conversation):
+        door = private_door(conversation, owner.token) if isinstance(store, SqliteStore) else nullcontext()
+        async with nullcontext() if telemetry is None else telemetry.following(conversation), door:
             try:
                 yield conversation
             finally:
@@ -163,6 +165,19 @@ async def open_conversation(
             files.snapshots.let_go()
 
 
+def _agents_of_roles(
+    team: Team, extra: Mapping[str, Extra], here: Callable[..., MemberAgent], elsewhere: RemoteTeam | None
+) -> dict[tuple[str, str], MemberAgent]:
+    """Return every agent with its own program, and with those of its stand-ins, by both names."""
+    return {
+        (member.name, by): elsewhere.agent(one)
+        if one.pool and elsewhere is not None
+        else here(one, extra=extra.get(by, NOTHING_EXTRA))
+        for member in team.agents
+        for by, one in programs(team, member)
+    }
+
+
 def file_history(
     store: Store, conversation_id: str, owner: Owner, elsewhere: RemoteTeam | None = None
 ) -> FileHistory | None:
@@ -171,7 +186,8 @@ def file_history(
     None if there are no workers, and the database is not a file.
     """
     if elsewhere is not None:
-        return FileHistory(store, conversation_id, owner, elsewhere.folders, elsewhere.worktrees)
+        there = elsewhere.folders, elsewhere.worktrees, elsewhere.forked
+        return FileHistory(store, conversation_id, owner, *there)
     home = files_home(store)
     if home is None or not isinstance(store, SqliteStore):
         return None
@@ -231,6 +247,10 @@ def _release(store: Store, conversation_id: str, owner: Owner, loaded: LoadedTea
             store.release(conversation_id, owner)
     except (StoreError, UnknownConversation, NotTheOwner) as error:
         logger.warning("conversation not released conversation=%s error=%s", conversation_id, error)
+        if not keeps:
+            # At least its lock: as long as this process lives, nobody else could own it.
+            with suppress(StoreError, UnknownConversation):
+                store.release(conversation_id, owner)
 
 
 def _is_untouched(stored: StoredConversation, loaded: LoadedTeam) -> bool:

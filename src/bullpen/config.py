@@ -32,6 +32,11 @@ def standing_answers_file() -> Path:
     return data_folder() / "allowed-for-good.json"
 
 
+def prices_file() -> Path:
+    """Return where the list of prices is that a person has imported."""
+    return data_folder() / "prices.json"
+
+
 def is_yes(value: str | None) -> bool:
     """Return whether an environment variable says yes."""
     return (value or "").strip().lower() in ("1", "true", "yes", "on")
@@ -40,3 +45,13 @@ def is_yes(value: str | None) -> bool:
 def wants_telemetry() -> bool:
     """Return whether traces and metrics are asked for."""
     return is_yes(os.environ.get("BULLPEN_TELEMETRY"))
+
+
+DEPTH_VARIABLE = "BULLPEN_DEPTH"
+"""Set for every program that takes a turn: how many bullpens there are above it, since a team may be a member."""
+
+
+def depth() -> int:
+    """Return how many bullpens there are above this process."""
+    said = os.environ.get(DEPTH_VARIABLE, "")
+    return int(said) if said.isdecimal() and len(said) < 10 else 0

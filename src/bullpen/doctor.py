@@ -9,6 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.agents.acp_handshake import handshake, in_acp
+from bullpen.agents.acp_programs import ACP_PROGRAMS
 from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
@@ -20,12 +22,14 @@ from bullpen.context.prompt import AssemblerInput
 from bullpen.errors import AgentFailed, UnknownAgent
 from bullpen.team.file import LoadedTeam
 from bullpen.team.team import Member
+from bullpen.team.trust import Trust
 from bullpen.turn_events import FailureKind
 
 # `gemini --version` needs two seconds on an idle machine.
 PROBE_SECONDS = 30.0
 MAX_PROBE_BYTES = 64 * 1024
 LIVE_SECONDS = 180.0
+NOT_TRUSTED = "It was not started: nobody has agreed yet to what this team file runs. `bullpen chat` asks."
 LIVE_PROMPT = "This is a test of the connection. Reply with the single word: ready"
 
 _VERSION = re.compile(r"(?<!\d)\d++\.\d[\w.+-]*")
@@ -57,7 +61,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     """How we know."""
     answered: bool | None = None
     """Whether one real turn worked; None if it was not requested."""
+    handshake: str = ""
+    """What it says it can do, if it is spoken to in the Agent Client Protocol and was asked."""
     problems: tuple[Problem, ...] = ()
+    remark: str = ""
+    """What else to know, even if it is ready."""
 
     @property
     def ready(self) -> bool:
@@ -65,17 +73,29 @@ class Finding(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mapping[str, str] | None = None) -> Finding:
-    """Return what is known about an agent, using the same command that a turn in this folder would run."""
+async def examine(
+    spec: AgentSpec,
+    *,
+    cwd: Path,
+    live: bool = False,
+    env: Mapping[str, str] | None = None,
+    shakes_hands: bool = False,
+) -> Finding:
+    """Return what is known about an agent, using the same command that a turn in this folder would run.
+
+    With `shakes_hands`, one that asks people in the Agent Client Protocol is started to see whether it answers.
+    """
     environment = child_environment(spec, env)
     path = find_program(spec.program, environment, cwd)
     if path is None:
         problem = Problem(f"{spec.program} is not installed.", _hint(spec, "not_installed"))
         return Finding(agent=spec.name, name=spec.short_name, program=spec.program, problems=(problem,))
-    version, (signed_in, evidence) = await asyncio.gather(
-        _version(spec, path, environment), _signed_in(spec, path, environment)
+    version, (signed_in, evidence), shaken = await asyncio.gather(
+        _version(spec, path, environment),
+        _signed_in(spec, path, environment),
+        _shaken(spec if shakes_hands else None, path, cwd, environment),
     )
-    problems = []
+    problems = [] if shaken.problem is None else [shaken.problem]
     if version is None:
         problems.append(Problem(f"{path} does not report its version.", "Run it yourself to see why."))
     if signed_in is False:
@@ -95,27 +115,54 @@ async def examine(spec: AgentSpec, *, cwd: Path, live: bool = False, env: Mappin
         signed_in=signed_in,
         evidence=evidence,
         answered=answered,
+        handshake=shaken.said,
         problems=tuple(problems),
+        remark=next((remark for name, remark in spec.sign_in.remarks.items() if f"~/{name} " in evidence), ""),
     )
 
 
 async def examine_all(names: Sequence[str] = (), *, cwd: Path, live: bool = False) -> list[Finding]:
-    """Examine agents in parallel, by name; without names, all known agents."""
+    """Examine agents in parallel, by name; without names, all known agents, and without a handshake."""
     specs = [agent_spec(name) for name in names] or list(known_agents().values())
-    return await asyncio.gather(*(examine(spec, cwd=cwd, live=live) for spec in specs))
+    return await asyncio.gather(*(examine(spec, cwd=cwd, live=live, shakes_hands=bool(names)) for spec in specs))
+
+
+async def examine_here(*, cwd: Path, live: bool = False) -> list[Finding]:
+    """Examine every known agent; those that are not on this machine come last, and are not needed."""
+    specs = sorted(known_agents().values(), key=lambda spec: not _is_here(spec, cwd))
+    found = await asyncio.gather(*(examine(spec, cwd=cwd, live=live) for spec in specs))
+    return [replace(finding, needed=finding.path is not None) for finding in found]
+
+
+def _is_here(spec: AgentSpec, cwd: Path) -> bool:
+    return find_program(spec.program, child_environment(spec), cwd) is not None
+
+
+def other_agents_here(*, cwd: Path) -> dict[str, str]:
+    """Return, by their names, what to know of agents on this machine that only speak a protocol; they are not run."""
+    here = [program for program in ACP_PROGRAMS if _is_here(spec_for("acp", program.command), cwd)]
+    return {program.title: program.sentence for program in here}
 
 
 async def examine_for(loaded: LoadedTeam, *, live: bool = False) -> list[Finding]:
     """Examine what the members of a team run here, then list the other agents as not needed.
 
-    A program that is not a known CLI is only looked for: nobody may have agreed yet to what the file runs.
+    A program that is not a known CLI is only looked for, as long as nobody has agreed to what the file runs.
     """
     members = [member for member in loaded.team.agents if not member.pool]
     own = {member.name: agent_spec(member.agent) for member in members if _runs_known_cli(member)}
     needed = {spec.name for spec in own.values()}
     specs = sorted(known_agents().values(), key=lambda spec: spec.name not in needed)
-    found = await asyncio.gather(*(examine(spec, cwd=loaded.root, live=live and spec.name in needed) for spec in specs))
-    programs = [_look_for(member, loaded.root) for member in members if member.name not in own]
+    asking = {own[member.name].name for member in members if member.name in own and member.permissions == "ask"}
+    found = await asyncio.gather(
+        *(
+            examine(spec, cwd=loaded.root, live=live and spec.name in needed, shakes_hands=spec.name in asking)
+            for spec in specs
+        )
+    )
+    is_trusted = Trust().knows(loaded.path, loaded.text)
+    others = [member for member in members if member.name not in own]
+    programs = await asyncio.gather(*(_look_for(member, loaded.root, is_trusted=is_trusted) for member in others))
     marked = [replace(finding, needed=finding.agent in needed) for finding in found]
     return sorted([*programs, *marked], key=lambda finding: not finding.needed)
 
@@ -125,16 +172,52 @@ def _runs_known_cli(member: Member) -> bool:
     return own is not None and spec_for(member.agent, member.command).program == own
 
 
-def _look_for(member: Member, root: Path) -> Finding:
+async def _look_for(member: Member, root: Path, *, is_trusted: bool) -> Finding:
     try:
         spec = spec_for(member.agent, member.command, name=member.name)
     except UnknownAgent as error:
         return Finding(agent=member.agent, name=member.name, program="", problems=(Problem(str(error)),))
     passed = {name: os.environ[name] for name in member.env if name in os.environ}
-    path = find_program(spec.program, child_environment(spec, passed), root / member.cwd)
+    environment, cwd = child_environment(spec, passed), root / member.cwd
+    path = find_program(spec.program, environment, cwd)
     missing = Problem(f"The program {spec.program!r} was not found.", "`bullpen check` says more.")
-    problems = (missing,) if path is None else ()
-    return Finding(agent=spec.name, name=member.name, program=spec.program, path=path, problems=problems)
+    if path is None:
+        return Finding(agent=spec.name, name=member.name, program=spec.program, problems=(missing,))
+    speaks = in_acp(spec.with_permissions(member.permissions))
+    shaken = await _shaken(speaks if is_trusted else None, path, cwd, environment)
+    said = NOT_TRUSTED if speaks and not is_trusted else shaken.said
+    problems = () if shaken.problem is None else (shaken.problem,)
+    return Finding(
+        agent=spec.name, name=member.name, program=spec.program, path=path, handshake=said, problems=problems
+    )
+
+
+class _Shaken(Struct, frozen=True):
+    said: str = ""
+    problem: Problem | None = None
+
+
+async def _shaken(spec: AgentSpec | None, path: str, cwd: Path, environment: Mapping[str, str]) -> _Shaken:
+    """Return what came of a handshake with an agent; nothing if it is spoken to in another way."""
+    speaks = in_acp(spec) if spec is not None else None
+    if speaks is None:
+        return _Shaken()
+    done = await handshake(speaks, path, cwd=cwd, environment=environment)
+    command = " ".join((speaks.program, *speaks.command[1:]))
+    if done.is_good:
+        return _Shaken(said=f"`{command}`: {done.sentence}")
+    return _Shaken(problem=Problem(f"`{command}` cannot be asked anything. {done.sentence}", "Run it to see why."))
+
+
+def who_asks(loaded: LoadedTeam) -> list[str]:
+    """Return a sentence for each member that asks people before it runs a command: by way of what."""
+    sentences = []
+    for member in loaded.team.agents:
+        if member.permissions == "ask" and not member.pool:
+            spec = spec_for(member.agent, member.command, name=member.name).with_permissions("ask")
+            program = " ".join(spec.command[:2])
+            sentences.append(f"{member.name} asks people before it runs a command, by way of `{program}`.")
+    return sentences
 
 
 def agent_names() -> tuple[str, ...]:
@@ -160,7 +243,8 @@ def end_leftover_processes() -> None:
 async def _version(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> str | None:
     exit_code, output = await _run([path, *spec.version_arguments], environment)
     version = _VERSION.search(output)
-    return version[0] if exit_code == 0 and version else None
+    # It may be the end of a sentence.
+    return version[0].rstrip(".") if exit_code == 0 and version else None
 
 
 async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> tuple[bool | None, str]:
@@ -178,7 +262,7 @@ async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str])
     for name in probe.files:
         if Path(home, name).exists():
             return True, f"~/{name} exists"
-    if not probe.variables and not probe.files:
+    if not probe.is_complete or not (probe.variables or probe.files):
         return None, ""
     return False, f"no {' or '.join([probe.variables[0], *(f'~/{name}' for name in probe.files)])}"
 

@@ -19,6 +19,7 @@ BullpenError
 ├── ConversationClosed      the conversation was closed in this process
 ├── CannotJoin              a process may not be part of a cluster
 ├── ConversationInUse       another running process owns the conversation
+├── DoorClosed              the process that owns a conversation takes nothing from here
 ├── FolderInUse             agents are working in a folder whose files should be put back
 ├── FilesError              the files of a workspace were not put into another state
 │   ├── FilesDiffer         some were changed since; nothing was touched
@@ -323,6 +324,16 @@ class AnsweredAlready(BullpenError):
         super().__init__(f"The question is answered already: {verdict} ({by}). That answer counts.")
 
 
+class DoorClosed(BullpenError):
+    """The process that owns a conversation cannot be reached from here."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The process that has this conversation open does not accept answers from here: it has just ended, or is "
+            "on another machine, of another user, or an older bullpen. Answer it there. Nothing was done."
+        )
+
+
 class CannotChange(BullpenError):
     """Another command cannot be run instead of the one that an agent asks for."""
 
@@ -408,8 +419,11 @@ class MissingExtra(BullpenError):
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command that installs an optional feature."""
-    return f"pip install 'bullpen-chat[{extra}]'"
+    """Return the command that installs an optional feature: from the clone that this runs in, if it does."""
+    from pathlib import Path
+
+    clone = Path(__file__).parents[2]
+    return f"pip install '{clone if (clone / 'pyproject.toml').exists() else 'bullpen-chat'}[{extra}]'"
 
 
 class FilesError(BullpenError):

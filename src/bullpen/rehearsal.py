@@ -8,7 +8,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,12 +17,14 @@ from msgspec.structs import replace
 from bullpen.agents.environment import matches
 from bullpen.agents.registry import known_agents
 from bullpen.app import open_team
+from bullpen.approvals import Answer, ApprovalRecord
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import Extra, MemberAgent, agent_for
+from bullpen.errors import AnsweredAlready, NothingAsked
 from bullpen.store.base import Store, Turn, TurnRecord
 from bullpen.team.file import LoadedTeam
 from bullpen.testing.models import ModelServer, Reply, ToolCall
-from bullpen.testing.settings import CliSettings, claude_settings, codex_settings, gemini_settings, qwen_settings
+from bullpen.testing.settings import SETTINGS, CliSettings
 
 ANSWER = "This is a rehearsal, and I am here."
 
@@ -32,24 +34,52 @@ class Setup(Struct, frozen=True, kw_only=True):
 
     settings: Callable[[str, Path], CliSettings]
     write: Callable[[Path], ToolCall]
+    run: Callable[[str], ToolCall]
+    """Runs a command."""
 
 
 SETUPS: Mapping[str, Setup] = {
     "claude-code": Setup(
-        settings=claude_settings,
+        settings=SETTINGS["claude"],
         write=lambda file: ToolCall(name="Write", arguments={"file_path": str(file), "content": "rehearsed"}),
+        run=lambda command: ToolCall(name="Bash", arguments={"command": command, "description": "x"}),
     ),
     "openai-codex": Setup(
-        settings=codex_settings,
+        settings=SETTINGS["codex"],
         write=lambda file: ToolCall(name="exec_command", arguments={"cmd": f"echo rehearsed > {file.name}"}),
+        run=lambda command: ToolCall(name="exec_command", arguments={"cmd": command}),
     ),
     "google-gemini": Setup(
-        settings=gemini_settings,
+        settings=SETTINGS["gemini"],
         write=lambda file: ToolCall(name="write_file", arguments={"file_path": str(file), "content": "rehearsed"}),
+        run=lambda command: ToolCall(name="run_shell_command", arguments={"command": command, "description": "x"}),
     ),
     "qwen-code": Setup(
-        settings=qwen_settings,
+        settings=SETTINGS["qwen"],
         write=lambda file: ToolCall(name="write_file", arguments={"file_path": str(file), "content": "rehearsed"}),
+        run=lambda command: ToolCall(
+            name="run_shell_command", arguments={"command": command, "description": "x", "is_background": False}
+        ),
+    ),
+    "pi": Setup(
+        settings=SETTINGS["pi"],
+        write=lambda file: ToolCall(name="write", arguments={"path": str(file), "content": "rehearsed"}),
+        run=lambda command: ToolCall(name="bash", arguments={"command": command}),
+    ),
+    "github-copilot": Setup(
+        settings=SETTINGS["copilot"],
+        write=lambda file: ToolCall(name="create", arguments={"path": str(file), "file_text": "rehearsed"}),
+        run=lambda command: ToolCall(name="bash", arguments={"command": command, "description": "x"}),
+    ),
+    "mistral-vibe": Setup(
+        settings=SETTINGS["vibe"],
+        write=lambda file: ToolCall(name="write_file", arguments={"path": str(file), "content": "rehearsed"}),
+        run=lambda command: ToolCall(name="bash", arguments={"command": command}),
+    ),
+    "opencode": Setup(
+        settings=SETTINGS["opencode"],
+        write=lambda file: ToolCall(name="write", arguments={"filePath": str(file), "content": "rehearsed"}),
+        run=lambda command: ToolCall(name="bash", arguments={"command": command, "description": "x"}),
     ),
 }
 
@@ -96,7 +126,7 @@ async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
 
 def _in_the_shared_folder(loaded: LoadedTeam) -> LoadedTeam:
     """Return the team without worktrees: what is rehearsed is the same in them, and they would have to be removed."""
-    members = tuple(replace(member, workspace="shared") for member in loaded.team.members)
+    members = tuple(replace(member, workspace="shared", stand_in=()) for member in loaded.team.members)
     return replace(loaded, team=replace(loaded.team, members=members))
 
 
@@ -110,20 +140,54 @@ async def _rehearsed(conversation: Conversation, own: MemberAgent, models: Model
     if agent not in SETUPS:
         return Rehearsed(member=member, agent=agent, remark="Not run: it cannot use a scripted model.")
     file = own.folder / f"bullpen-rehearsal-{secrets.token_hex(4)}.txt"
-    models.script(Reply(tool_calls=(SETUPS[agent].write(file),)), Reply(text=ANSWER))
+    is_asking = own.member.permissions == "ask"
+    call = SETUPS[agent].run(f"touch {file.name}") if is_asking else SETUPS[agent].write(file)
+    models.script(Reply(tool_calls=(call,)), Reply(text=ANSWER))
+    person = conversation.team.people[0].name
+    was_there: list[bool] = []
+    answering = asyncio.create_task(_say_yes(conversation, person, file, was_there))
     try:
-        person = conversation.team.people[0].name
         await conversation.say(f"[NEXT: {member}] This is a rehearsal: please say that you are here.", sender=person)
         await conversation.until_quiet()
         has_written = await asyncio.to_thread(file.exists)
     finally:
+        answering.cancel()
         await asyncio.to_thread(file.unlink, missing_ok=True)
     turn, record = await conversation.read(_last_turn)
     if conversation.undecided:
         await conversation.skip()
     checks = tuple(_checks(own, turn, record, models, has_written))
+    if is_asking and turn.failure is None:
+        asked = await conversation.read(_asked_in_last_turn)
+        checks = (*checks[:-1], _check_of_questions(asked, has_written=has_written, was_early=any(was_there)))
     seconds = ((turn.ended_at or 0) - (turn.started_at or 0)) / 1000
     return Rehearsed(member=member, agent=agent, checks=checks, seconds=seconds)
+
+
+async def _say_yes(conversation: Conversation, person: str, file: Path, was_there: list[bool]) -> None:
+    """Answer what is asked with yes, after a look whether it was done already."""
+    while True:
+        for turn_id, question in list(conversation.approvals.open):
+            was_there.append(await asyncio.to_thread(file.exists))
+            with suppress(AnsweredAlready, NothingAsked):
+                await conversation.answer(turn_id, question, Answer(verdict="yes"), by=person)
+        await asyncio.sleep(0.02)
+
+
+def _asked_in_last_turn(store: Store, conversation_id: str) -> list[ApprovalRecord]:
+    return store.approvals(conversation_id, turn_ids=[store.turns(conversation_id)[-1].id])
+
+
+def _check_of_questions(records: Sequence[ApprovalRecord], *, has_written: bool, was_early: bool) -> Check:
+    """Return whether it asked before it ran a command, and did what it was answered."""
+    answers = [record.answer for record in records if record.answer is not None]
+    is_agreed = any(answer.verdict == "yes" for answer in answers)
+    if not answers:
+        return Check(passed=False, text="it did not ask before it ran a command, and its permissions are ask")
+    if was_early:
+        return Check(passed=False, text="it ran a command before it was answered, and its permissions are ask")
+    did = "ran it after the yes" if has_written else "did not run it"
+    return Check(passed=has_written == is_agreed, text=f"it asked before it ran a command, and {did}")
 
 
 def _last_turn(store: Store, conversation_id: str) -> tuple[Turn, TurnRecord]:

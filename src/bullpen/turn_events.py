@@ -84,7 +84,11 @@ class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
-    """None if the CLI does not report it."""
+    """None if the CLI does not report it, and nobody knows what its model costs."""
+    is_estimate: bool = False
+    """Whether the money is what the tokens cost by a list of prices."""
+    model: str = ""
+    """The model that used them, if the CLI says so or the team file does."""
     context_window: int = 0
     """The tokens that the model can take in at once; 0 if the CLI does not report it."""
 
@@ -94,6 +98,10 @@ class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event")
 
     kind: NoticeKind
     text: str
+
+
+OR = " | "
+"""Between the names of tools, if a CLI does not say about which of several it asks."""
 
 
 class ApprovalAsked(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_asked", tag_field="event"):

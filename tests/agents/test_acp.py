@@ -206,6 +206,57 @@ def test_other_permissions_answer_by_themselves(
     assert permissions == "full" or f'permissions = "{permissions}"' in talk.prompts[1]
 
 
+def asking(*kinds_and_names: tuple[str, str], **call: Any) -> list[Any]:
+    options = [{"optionId": name.lower(), "kind": kind, "name": name} for kind, name in kinds_and_names]
+    params = {"sessionId": "s1", "toolCall": {"toolCallId": "c7", "title": "Which?", **call}, "options": options}
+    return ["raw", {"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": params}]
+
+
+SQLITE, POSTGRES, NEITHER = ("allow_once", "SQLite"), ("allow_once", "Postgres"), ("reject_once", "Neither")
+
+
+@pytest.mark.parametrize("permissions", ["ask", "full"])
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (Answer(verdict="yes", text="Postgres"), "postgres"),
+        (Answer(verdict="yes", text="MySQL"), "neither"),
+        (Answer(verdict="no"), "neither"),
+    ],
+)
+def test_only_people_choose_among_several_answers(
+    tmp_path: Path, permissions: Permission, answer: Answer, outcome: str
+) -> None:
+    ends = (["wait", 7], ["say", "fine"], ["end", "end_turn"])
+    more = (["prompt"], ["say", "good"], ["end", "end_turn"]) if answer.text == "MySQL" else ()
+    talk = Talk(tmp_path, asking(SQLITE, POSTGRES, NEITHER, kind="other"), *ends, *more)
+
+    asyncio.run(talk.run(always(answer), permissions))
+
+    [asked] = talk.of(ApprovalAsked)
+    assert (asked.kind, asked.choices, asked.why) == ("question", ("SQLite", "Postgres"), "Which?")
+    assert talk.outcomes == [(7, outcome)]
+    assert talk.prompts[1:] == (["(bullpen: 'Which?' is answered:) MySQL"] if more else [])
+
+
+def test_an_answer_that_another_team_offers_is_never_given_unasked(tmp_path: Path) -> None:
+    asked = asking(SQLITE, NEITHER, kind="other", _meta={"bullpen/isQuestion": True})
+    talk = Talk(tmp_path, asked, ["wait", 7], ["say", "fine"], ["end", "end_turn"])
+
+    asyncio.run(talk.run(always(Answer(verdict="no")), "full"))
+
+    assert talk.outcomes == [(7, "neither")]
+
+
+@pytest.mark.parametrize("named", [{"kind": "edit"}, {"kind": "other", "_meta": {"toolName": "deploy"}}])
+def test_several_ways_to_allow_something_are_no_question(tmp_path: Path, named: dict[str, Any]) -> None:
+    talk = Talk(tmp_path, asking(SQLITE, POSTGRES, NEITHER, **named), ["wait", 7], ["end", "end_turn"])
+
+    asyncio.run(talk.run(never, "full"))
+
+    assert talk.outcomes == [(7, "sqlite")]
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -9,7 +9,6 @@ import pytest
 from bullpen.agents import AgentSpec, agent_spec
 from bullpen.agents.acp_driver import AcpDriver
 from bullpen.agents.driver import Driver, Opening
-from bullpen.agents.registry import spec_for
 from bullpen.approvals import Answer
 from bullpen.context.report import PromptReport
 from bullpen.conversation.recorded_events import recorded_events
@@ -30,18 +29,22 @@ from bullpen.turn_events import (
 
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "asking"
 FOLDER = "/home/dev/project"
-CLIS = ("gemini", "qwen", "opencode")
+CLIS = ("gemini", "qwen", "opencode", "vibe")
 every_cli = pytest.mark.parametrize("cli", CLIS)
 YES = Answer(verdict="yes")
 NO = Answer(verdict="no", reason="REASON-42 use make instead")
 STOP = Answer(verdict="stop")
-VERSIONS = {"gemini": "0.61.0", "qwen": "0.24.4", "opencode": "1.18.33"}
-ALLOWED = {"gemini": "proceed_once", "qwen": "proceed_once", "opencode": "once"}
-REFUSED = {"gemini": "cancel", "qwen": "cancel", "opencode": "reject"}
+VERSIONS = {"gemini": "0.61.0", "qwen": "0.24.4", "opencode": "1.18.33", "vibe": "3.0.2"}
+ALLOWED = {"gemini": "proceed_once", "qwen": "proceed_once", "opencode": "once", "vibe": "allow_once"}
+SET_MODE = {
+    "opencode": ("session/set_config_option", {"configId": "mode", "value": "bullpen"}),
+    "vibe": ("session/set_mode", {"modeId": "ask"}),
+}
+REFUSED = {"gemini": "cancel", "qwen": "cancel", "opencode": "reject", "vibe": "reject_once"}
 
 
 def spec_of(cli: str) -> AgentSpec:
-    return spec_for("acp", ["opencode", "acp"]) if cli == "opencode" else agent_spec(cli).with_permissions("ask")
+    return agent_spec(cli).with_permissions("ask")
 
 
 class Played:
@@ -107,11 +110,9 @@ def test_a_command_is_asked_and_runs_after_the_yes(cli: str) -> None:
 def test_its_mode_is_set_before_it_is_asked_anything(cli: str) -> None:
     played = Played(cli, "yes", YES)
 
-    modes = [] if cli == "opencode" else ["session/set_mode"]
-    assert played.methods == ["initialize", "session/new", *modes, "session/prompt"]
-    for message in played.sent:
-        if message.get("method") == "session/set_mode":
-            assert message["params"]["modeId"] == "default"
+    method, mode = SET_MODE.get(cli, ("session/set_mode", {"modeId": "default"}))
+    assert played.methods == ["initialize", "session/new", method, "session/prompt"]
+    assert played.sent[2]["params"].items() >= mode.items()
 
 
 @every_cli
@@ -158,7 +159,7 @@ def test_it_says_what_it_is_and_what_it_used(cli: str) -> None:
     started = played.events[0]
     assert isinstance(started, Started)
     assert started.cli_version == VERSIONS[cli]
-    assert started.model in ("gemini-2.5-flash", "qwen3-coder-plus", "scripted/m1")
+    assert started.model in ("gemini-2.5-flash", "qwen3-coder-plus", "scripted/m1", "m1")
     used = played.of(Usage)[-1]
     # OpenCode tells only what its last request used.
     assert used.output_tokens == (22 if cli == "opencode" else 44)
@@ -182,13 +183,15 @@ def test_an_error_is_a_sentence(cli: str) -> None:
     assert "{" not in ending.message
 
 
-@pytest.mark.parametrize(("cli", "command"), [("google-gemini", "gemini"), ("qwen-code", "qwen"), ("acp", "opencode")])
+@pytest.mark.parametrize(
+    ("cli", "command"), [("google-gemini", "gemini"), ("qwen-code", "qwen"), ("opencode", "opencode")]
+)
 def test_a_record_is_read_again(cli: str, command: str) -> None:
     record = TurnRecord(
         prompt="hello",
         system=None,
         report=PromptReport(agent_type=cli, max_bytes=1, section_bytes={}),
-        command=(command, "acp" if cli == "acp" else "--acp"),
+        command=(command, "acp" if cli == "opencode" else "--acp"),
         stream=(RECORDINGS / command / "no.jsonl").read_bytes(),
         stream_is_cut=False,
     )

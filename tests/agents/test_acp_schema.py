@@ -13,6 +13,7 @@ PARAMS = {
     "session/new": "NewSessionRequest",
     "session/load": "LoadSessionRequest",
     "session/set_mode": "SetSessionModeRequest",
+    "session/set_config_option": "SetSessionConfigOptionSelectRequest",
     "session/prompt": "PromptRequest",
     "session/cancel": "CancelNotification",
 }

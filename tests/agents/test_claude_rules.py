@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.agents.claude_rules import rule_arguments
+from bullpen.agents.claude_rules import ASKED, rule_arguments
 
 
 def rules_for(environment: dict[str, str]) -> dict[str, list[str]]:
-    flag, settings = rule_arguments(environment)
+    flag, settings = rule_arguments(environment, False)
     assert flag == "--managed-settings"
     read = json.loads(settings)
     assert read["allowManagedPermissionRulesOnly"] is True
@@ -31,7 +31,7 @@ def test_what_the_user_denies_stays_denied_and_what_is_allowed_does_not(variable
     assert rules == {
         "allow": ["Edit(./**)"],
         "deny": ["Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", own, "Bash(rm:*)", "WebFetch"],
-        "ask": ["Bash(git push:*)"],
+        "ask": [*ASKED, "Bash(git push:*)"],
     }
 
 
@@ -39,4 +39,4 @@ def test_what_the_user_denies_stays_denied_and_what_is_allowed_does_not(variable
 def test_settings_that_cannot_be_read_deny_nothing(text: str, tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(text)
 
-    assert rules_for({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == {"allow": ["Edit(./**)"]}
+    assert rules_for({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == {"allow": ["Edit(./**)"], "ask": [*ASKED]}

@@ -651,8 +651,10 @@ def test_a_program_that_asks_twice_and_after_its_end(tmp_path: Path) -> None:
 
     asyncio.run(turn.run(YES))
 
-    assert [one.id for one in of(ApprovalAsked, turn.events)] == ["0", "0"]
-    assert turn.replies() == [(0, {"decision": "accept"})] * 2
+    # Its second question is the same as the first, or, if it comes after the answer to that, another one.
+    ids = [one.id for one in of(ApprovalAsked, turn.events)]
+    assert ids in (["0", "0.2"], ["0", "0.2", "0.3"])
+    assert turn.replies() == [(0, {"decision": "accept"})] * len(ids)
 
 
 def test_a_program_that_floods_questions(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.agents.common_records import count
+from bullpen.agents.common_records import count, price
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,11 @@ from bullpen.agents.common_records import count
 )
 def test_only_a_number_that_can_be_a_count_is_one(reported: object, counted: int) -> None:
     assert count(reported) == counted
+
+
+@pytest.mark.parametrize(
+    ("reported", "dollars"),
+    [(0.25, 0.25), (2, 2.0), (0, 0.0), (-1, None), (True, None), ("2", None), (None, None), (10**400, None)],
+)
+def test_a_price_is_a_number_whole_or_not(reported: object, dollars: float | None) -> None:
+    assert price(reported) == dollars

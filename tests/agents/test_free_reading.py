@@ -1,6 +1,7 @@
 """Commands that only read: which are, and that nothing else passes for one."""
 
 import shlex
+import time
 
 import pytest
 
@@ -132,3 +133,10 @@ def test_what_is_inside() -> None:
     assert not is_inside("/a/bc", "/a/b")
     assert not is_inside("/a/b/../c", "/a/b")
     assert not is_inside("b", "/a/b")
+
+
+def test_a_very_long_command_is_asked_and_stops_nobody() -> None:
+    began = time.process_time()
+
+    assert not only_reads(f"/bin/bash -lc 'cat {'x' * 2_000_000}'", "/p", "/p")
+    assert time.process_time() - began < 1

@@ -30,7 +30,9 @@ from bullpen.turn_events import (
 
 # `make newest` tries the recordings of the newest CLIs.
 RECORDINGS = Path(os.environ.get("BULLPEN_NEWEST", Path(__file__).parents[1])) / "recordings"
-CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in RECORDINGS.glob("*/*.jsonl"))
+# Handshakes are no turns.
+TURNS = [path for path in RECORDINGS.glob("*/*.jsonl") if path.parent.name != "handshakes"]
+CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in TURNS)
 
 
 def spec_of(case: str) -> AgentSpec:

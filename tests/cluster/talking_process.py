@@ -5,6 +5,7 @@ has a number, and the same number is said again after a crash, with the same id.
 """
 
 import asyncio
+import logging
 import random
 import sys
 from contextlib import suppress
@@ -20,13 +21,28 @@ from bullpen.store.base import Store
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import LoadedTeam, load_team
 
+LOOK_BACK = 20
+"""Kim says every second message, or after a turn without a reply the next one."""
+
 
 async def main(url: str, team: str, notes: str, *ids: str) -> None:
     loaded, thread = load_team(Path(team)), StoreThread()
-    async with open_node(url, name="n") as node:
-        with node.open_store() as store:
-            print("ready", flush=True)
-            await asyncio.gather(*(talk(node, loaded, store, thread, one, Path(notes)) for one in ids))
+    while True:
+        async with open_node(url, name="n") as node:
+            with node.open_store() as store:
+                print("ready", flush=True)
+                talking = [asyncio.create_task(talk(node, loaded, store, thread, one, Path(notes))) for one in ids]
+                # As a server does: who was taken for dead joins again, since nobody tells it anything any more.
+                given_up = asyncio.create_task(node.member.given_up.wait())
+                try:
+                    await asyncio.wait([given_up, *talking], return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for task in (given_up, *talking):
+                        task.cancel()
+                    await asyncio.gather(*talking, return_exceptions=True)
+        for task in talking:
+            if not task.cancelled():
+                task.result()
 
 
 async def talk(node: Node, team: LoadedTeam, store: Store, thread: StoreThread, one: str, notes: Path) -> None:
@@ -47,14 +63,19 @@ async def speak(conversation: Conversation, notes: Path) -> None:
         if conversation.paused is not None:
             await conversation.continue_turns()
             continue
-        number = await conversation.read(count)
+        number = await conversation.read(next_number)
         await conversation.say(f"word-{number}-of-{conversation.id}-end", message_id=f"kim-{number}")
         with notes.open("a") as file:
             file.write(f"{conversation.id} kim-{number}\n")
 
 
-def count(store: Store, conversation_id: str) -> int:
-    return sum(one.message.speaker.role_id == "kim" for one in store.messages(conversation_id))
+def next_number(store: Store, conversation_id: str) -> int:
+    """Return how many messages kim has said, by the id of the last one: a long conversation is not read again."""
+    for stored in reversed(store.messages(conversation_id, limit=LOOK_BACK)):
+        if stored.message.speaker.role_id == "kim":
+            return int(stored.message.id.removeprefix("kim-")) + 1
+    return 0
 
 
+logging.basicConfig(format="%(asctime)s node %(process)d %(name)s: %(message)s", level=logging.INFO)
 asyncio.run(main(*sys.argv[1:]))

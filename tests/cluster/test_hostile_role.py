@@ -17,11 +17,13 @@ from bullpen.cluster.membership import reap
 from bullpen.cluster.orders import new_attempt, next_order
 from bullpen.cluster.outcomes import end
 from bullpen.cluster.turn_log import Line, Wrote
+from bullpen.cluster.words import Told, leave_word
 from bullpen.conversation.owner import this_process
 from bullpen.store.postgres.store import PostgresStore
 
 LET = {
     "made_by_version",
+    "is_taken",
     "join_cluster",
     "beat",
     "leave_cluster",
@@ -29,6 +31,7 @@ LET = {
     "end_order",
     "listener_of",
     "leave_lines",
+    "words_of",
     "cluster_name",
     "deleted_of",
 }
@@ -117,7 +120,16 @@ async def test_it_cannot_end_or_hear_of_what_another_role_runs(roles: Roles) -> 
 
         assert not await end(database, mine, order.key, FAILED)
         assert not await database.do("SELECT * FROM listener_of(%s, %s, %s)", mine, *order.key)
-        for query in ("SELECT end_order(%s, %s, %s, 'ended', '')", "SELECT * FROM listener_of(%s, %s, %s)"):
+        await leave_word(nodes, order.key, Told("x", "for that worker only"))
+        assert not await database.do("SELECT * FROM words_of(%s, %s, %s, 0)", mine, *order.key)
+        assert await nodes.do("SELECT count(*) FROM words_of(%s, %s, %s, 0)", other, *order.key) == [(1,)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            await leave_word(database, order.key, Told("x", "forged"))
+        for query in (
+            "SELECT end_order(%s, %s, %s, 'ended', '')",
+            "SELECT * FROM listener_of(%s, %s, %s)",
+            "SELECT * FROM words_of(%s, %s, %s, 0)",
+        ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 await database.do(query, other, *order.key)
         await database.do("SELECT leave_lines(%s, %s, %s, 1, %s)", mine, *order.key, [b"forged"])

@@ -45,7 +45,7 @@ async def test_a_member_continues_its_session_on_its_worker(cli: str, pool: Reme
     team = pool.member("a", cli=cli)
     pool.worker()
     async with opened(pool.url, team) as conversation:
-        for word in ("one", "two", "six"):
+        for word in ("owl", "yak", "emu"):
             await tell(conversation, f"{word} is next")
         told = Told(pool, conversation)
 
@@ -54,13 +54,13 @@ async def test_a_member_continues_its_session_on_its_worker(cli: str, pool: Reme
         assert (told.memory.worker, told.memory.turns, told.memory.seen_to) == ("box", 3, 5)
         (file,) = pool.sessions(cli=cli)
         assert told.memory.file.size == file.stat().st_size
-        assert ["one is next" in record.prompt for record in told.records] == [True, False, False]
+        assert ["owl is next" in record.prompt for record in told.records] == [True, False, False]
         # What each used alone, though codex reports all turns of a session together.
         used = [turn.usage and (turn.usage.input_tokens, turn.usage.output_tokens) for turn in told.turns]
         assert used[1] == used[2]
         with PostgresStore(pool.url) as store:
             known = explain(store, conversation.id, told.turns[2].id).known
-        assert [message.first_words.split()[0] for message in known] == ["one", "a:1", "two", "a:2"]
+        assert [message.first_words.split()[0] for message in known] == ["owl", "a:1", "yak", "a:2"]
 
 
 async def test_another_worker_begins_again_with_the_conversation(pool: RememberingPool) -> None:

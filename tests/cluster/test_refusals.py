@@ -16,7 +16,8 @@ from tests.cluster.replica import replica_of
 from tests.cluster.stage import POOL, WorkerStage
 
 from bullpen.cluster import schema
-from bullpen.errors import StoreBusy
+from bullpen.cluster.database import Database
+from bullpen.errors import StoreBusy, how_to_install
 from bullpen.testing.postgres import PASSWORD, PostgresServer
 
 
@@ -139,15 +140,28 @@ def test_without_the_extra_it_is_named(module: str, commands: dict[str, list[str
     path = os.pathsep.join([str(missing), os.environ.get("PYTHONPATH", "")])
 
     for said in both(commands, "postgresql://kai@127.0.0.1:1/bullpen", path):
-        assert said == (
-            f"bullpen: This needs {module}, which is not installed. Try: pip install 'bullpen-chat[cluster]'\n"
-        )
+        assert said == (f"bullpen: This needs {module}, which is not installed. Try: {how_to_install('cluster')}\n")
 
 
-def test_a_node_does_not_wait_for_ever_for_one_that_makes_the_tables(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_does_not_wait_for_one_that_makes_the_tables_if_there_is_nothing_to_make(url: str) -> None:
+    """That one may be frozen."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(1651864945)")
+
+        schema.prepare(url)
+
+
+def test_a_node_waits_a_while_for_one_that_makes_the_tables(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "_LOCK_SECONDS", 1)
+    scripts = schema._scripts()
+    monkeypatch.setattr(schema, "_scripts", lambda: [*scripts, "SELECT 1"])
     with psycopg.connect(url) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(1651864945)")
 
         with pytest.raises(StoreBusy, match="is locked by another process"):
             schema.prepare(url)
+
+
+async def test_the_server_ends_a_transaction_in_which_a_process_is_frozen(url: str) -> None:
+    async with Database(url) as connected:
+        assert await connected.do("SHOW idle_in_transaction_session_timeout") == [("10s",)]

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import psycopg
 import pytest
@@ -12,6 +13,8 @@ from tests.cluster.processes import Processes, Started
 from tests.cluster.repositories import git
 
 from bullpen.cli import main
+from bullpen.conversation.recorded_agents import NOT_RECORDED
+from bullpen.conversation.unfinished_changes import UnfinishedChanges
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway
 
 BUSY_SECONDS = 3.0
@@ -81,6 +84,24 @@ async def test_what_a_person_changed_on_the_worker_is_told_apart_and_never_overw
         assert [file.path for file in people.changes.files] == ["a.txt", "b.txt"]
 
 
+async def test_people_are_told_once_of_a_member_on_the_node_whose_changes_are_not_recorded(stage: FilesStage) -> None:
+    team = stage.prepare(max=WRITES)
+    here = team.parent / "here"
+    here.mkdir()
+    for name, permissions in (("lea", "edit"), ("bob", "read-only")):
+        command = '["sh", "-c", "cat > /dev/null; pwd; touch made-by-$0", "' + name + '"]'
+        entry = f'[[member]]\nname = "{name}"\ncwd = "here"\npermissions = "{permissions}"\ncommand = {command}\n'
+        team.write_text(f"{team.read_text()}\n{entry}")
+    stage.start_worker()
+    async with opened(stage.url, team) as seen:
+        for name in ("lea", "bob", "lea", "max"):
+            await seen.talk(f"[NEXT: {name}] Go.")
+
+        assert (here / "made-by-lea").exists()
+        assert seen.troubles == [NOT_RECORDED.format("lea")]
+        assert [record.member for record in stage.records(seen.conversation.id)] == ["max"]
+
+
 async def test_who_only_reads_costs_nothing(stage: FilesStage) -> None:
     team = stage.prepare(permissions="read-only", max=[{"say": "Hello."}])
     stage.start_worker()
@@ -139,6 +160,36 @@ async def test_what_a_turn_changed_whose_worker_was_killed_is_known_when_it_is_b
         first = stage.records(seen.conversation.id)[0]
         assert [file.path for file in first.changes.files] == ["a.txt"]
         assert "bullpen stopped during this turn" in first.changes.note
+
+
+async def test_what_a_killed_turn_changed_is_not_taken_for_what_people_did(
+    stage: FilesStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = stage.prepare(max=[WRITES[0], {"hang": True}])
+    worker = stage.start_worker()
+    async with opened(stage.url, team) as seen:
+        await seen.conversation.say("[NEXT: max] Go.")
+        while "two" not in stage.text:
+            await asyncio.sleep(0.02)
+        worker.kill()
+        await seen.until_told("What turn 1 changed is not known yet")
+        stage.start_worker()
+        await until_there(stage.url)
+
+        with monkeypatch.context() as patch:
+            # As if the worker had come back a moment after that was tried.
+            patch.setattr(UnfinishedChanges, "complete", AsyncMock(return_value=[]))
+            while True:
+                try:
+                    await seen.conversation.undo()
+                except NothingToUndo:
+                    break
+                except WorkerAway:
+                    await asyncio.sleep(0.1)
+
+        assert [record.kind for record in stage.records(seen.conversation.id)] == ["turn"]
+        await seen.conversation.undo()
+        assert [record.kind for record in stage.records(seen.conversation.id)] == ["turn", "undo"]
 
 
 @pytest.mark.parametrize("end", [Started.kill, Started.stop])

@@ -88,6 +88,27 @@ async def test_lines_go_through_the_database_where_no_connection_can_be_made(sta
         assert outcome.result.reply is not None
 
 
+async def test_lines_that_the_database_has_lost_are_left_again(stage: WorkerStage) -> None:
+    """Nobody else would bring a question: an agent that waits for the answer says nothing more."""
+    order = stage.order("1", [{"say": "Hello."}, {"hang": True}])
+    stage.write_file()
+    async with node_on(stage.url, address="127.0.0.1:1") as node:
+        await node.place(order)
+        stage.start_worker()
+        query = "SELECT number, line FROM lines ORDER BY number"
+        while len(before := await node.database.do(query)) < 3:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+
+        # As a crash of the server does with such tables.
+        await node.database.do("TRUNCATE lines")
+
+        while list(await node.database.do(query))[: len(before)] != list(before):
+            await asyncio.sleep(0.05)
+        await cancel(node.database, *order.key)
+        await node.outcome(order)
+
+
 async def test_a_line_that_breaks_is_continued_where_it_broke(stage: WorkerStage) -> None:
     listeners = Listeners()
     order = stage.order("1", [SLOWLY])
@@ -232,6 +253,7 @@ async def test_a_turn_continues_while_the_database_is_away(
         ({"cwd": "/etc"}, "'/etc' is not in one of its folders"),
         ({"cwd": "project/../.."}, "is not in one of its folders"),
         ({"permissions": "full"}, '"full" is more than its "edit"'),
+        ({"permissions": "ask"}, '"ask" is more than its "edit"'),
         ({"arguments": ("--yolo",)}, "arguments does not hold '--yolo'"),
         ({"allow": ("rm",)}, "allow does not hold 'rm'"),
         ({"env": ("AWS_SECRET",)}, "env does not hold 'AWS_SECRET'"),

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import psycopg
@@ -17,6 +18,7 @@ from bullpen.cluster import outcomes
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
 from bullpen.cluster.schema import prepare
+from bullpen.cluster.worker import LOOK_SECONDS
 from bullpen.testing.postgres import PASSWORD, PostgresServer
 
 
@@ -145,6 +147,29 @@ def test_a_worker_that_waits_leaves_at_the_first_ctrl_c(stage: WorkerStage, proc
     os.kill(started.pid, signal.SIGINT)
 
     assert started.wait() == 130
+
+
+async def test_one_with_the_name_of_another_waits_until_that_is_gone(stage: WorkerStage, processes: Processes) -> None:
+    stage.order("1")
+    stage.write_file()
+    first = worker(stage, processes)
+    until(first, "Joined")
+    second = worker(stage, processes)
+    said = until(second, "Trying again")
+    assert "Another worker is called box, too, and serves gpu-box, so what belongs to its files" in said[-1]
+    assert not any("Joined" in line for line in said)
+
+    first.kill()
+    killed = time.monotonic()
+    until(second, "Joined")
+    assert time.monotonic() - killed < 2 * LOOK_SECONDS, "a dead one is not waited for, also if nobody has noticed"
+
+    elsewhere = processes.start("bullpen", "worker", "--pool", "other", str(stage.file), BULLPEN_CLUSTER=stage.url)
+    until(elsewhere, "Joined")
+    third = worker(stage, processes)
+    until(third, "Trying again")
+    os.kill(third.pid, signal.SIGINT)
+    assert third.wait() == 130
 
 
 def test_a_role_that_may_not_is_refused_with_what_to_do(stage: WorkerStage, role: str) -> None:

@@ -17,6 +17,7 @@ from bullpen.cluster.worktree_work import (
     FindWorktree,
     FoundWorktree,
     ListWorktrees,
+    MakeFork,
     NoteState,
     RemoveWorktree,
     WorktreeAsk,
@@ -125,7 +126,16 @@ def test_a_repository_around_a_folder_has_no_worktrees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"shared": "/"}, {"member": "eva"}, {"is_made": False}, {"syncing": "1"}, {"unknown": 1}, {"turn": 1}]
+    "changed",
+    [
+        {"shared": "/"},
+        {"member": "eva"},
+        {"is_made": False},
+        {"is_fork": True},
+        {"syncing": "1"},
+        {"unknown": 1},
+        {"turn": 1},
+    ],
 )
 def test_what_is_not_for_nodes_to_note(machine: Machine, changed: dict[str, Any]) -> None:
     machine.made()
@@ -164,3 +174,71 @@ def test_all_of_a_conversation_are_listed(machine: Machine) -> None:
 
     found = msgspec.msgpack.decode(listed, type=tuple[FoundWorktree, ...])
     assert [(one.state.member, one.turn, one.exists) for one in found] == [("eva", "3", True), ("max", "", True)]
+
+
+FORK = "*fork"
+
+
+def forked(machine: Machine, **which: str) -> Path:
+    """Make a fork of the files as they are, and return where it is."""
+    tree = msgspec.msgpack.decode(
+        machine.answer(FileWork(folder="app", ask=TakeSnapshot()), "other").value, type=Snapshot
+    )
+    answer = machine.ask(MakeFork(tree.id, "other"), member=FORK, **which)
+    assert answer.problem is None, answer
+    return Path(machine.found(member=FORK).path)
+
+
+def root_of(machine: Machine, folder: str, conversation: str = OAK) -> FileAnswer:
+    return machine.answer(FileWork(folder=folder, ask=FindRoot()), conversation)
+
+
+def test_the_folder_of_a_fork_is_its_worktree_for_that_conversation_only(machine: Machine) -> None:
+    fork = forked(machine)
+    assert fork.parent == machine.home / "worktrees" / OAK
+
+    for folder in ("app", str(machine.folder), "app/sub", str(fork)):
+        assert msgspec.msgpack.decode(root_of(machine, folder).value, type=str) == str(fork)
+        if folder != str(fork):
+            assert msgspec.msgpack.decode(root_of(machine, folder, "other").value, type=str) == str(machine.folder)
+    work = machine.work(cwd="app/sub", forked=(str(machine.folder),))
+    assert machine.desk.places.folder_for(OAK, work) == fork / "sub"
+    own = machine.made(folder="app/sub")
+    assert machine.found().shared == str(fork)
+    assert machine.desk.places.folder_for(OAK, machine.work(cwd="app/sub", apart="")) == own / "sub"
+    for root in (fork, own):
+        answer = machine.answer(FileWork(folder=str(root), ask=FindPlaces(("app", "app/sub", "."))))
+        places = msgspec.msgpack.decode(answer.value, type=tuple[str, ...])
+        assert places == (str(root), str(root / "sub"), str(root))
+
+
+@pytest.mark.parametrize("folder", ["..", "/", "/etc", "app/..", "link"])
+def test_a_fork_is_made_of_the_workers_folders_only(machine: Machine, tmp_path: Path, folder: str) -> None:
+    (machine.folder / "link").symlink_to(tmp_path)
+
+    answer = machine.ask(MakeFork("0" * 40, "other"), member=FORK, folder=folder)
+
+    assert answer.problem == "refused"
+    assert len(git(machine.folder, "worktree", "list").splitlines()) == 1
+    assert not list((machine.home / "worktrees").glob("*/*"))
+
+
+def test_a_link_out_of_a_fork_is_refused(machine: Machine, tmp_path: Path) -> None:
+    fork = forked(machine)
+    (fork / "sub").symlink_to(tmp_path)
+
+    assert root_of(machine, "app/sub").problem == "refused"
+    with pytest.raises(NotAllowedHere, match="is not in the files of this fork"):
+        machine.desk.places.folder_for(OAK, machine.work(cwd="app/sub"))
+
+
+def test_in_a_fork_without_its_files_nothing_is_done(machine: Machine) -> None:
+    work = machine.work(cwd="app/sub", forked=(str(machine.folder),))
+    with pytest.raises(NotAllowedHere, match="was forked with are not there"):
+        machine.desk.places.folder_for(OAK, work)
+    assert machine.ask(MakeFork("0" * 40, "other"), member=FORK).problem is not None
+
+    assert root_of(machine, "app").problem == "refused"
+    assert root_of(machine, "app", "other").problem is None
+    assert machine.ask(RemoveWorktree(), member=FORK).problem is None
+    assert root_of(machine, "app").problem is None

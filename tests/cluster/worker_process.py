@@ -16,5 +16,5 @@ async def main(url: str, pools: str, file: str) -> None:
     await Worker(url=url, pools=tuple(pools.split(",")), file=read_worker_file(Path(file))).run(stopping)
 
 
-logging.basicConfig(level=logging.INFO)
+logging.basicConfig(format="%(asctime)s worker %(process)d %(name)s: %(message)s", level=logging.INFO)
 asyncio.run(main(*sys.argv[1:]))

@@ -1,22 +1,8 @@
-import asyncio
-import inspect
 from pathlib import Path
 
 import pytest
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import Stage
-
-LONGEST_STORY_SECONDS = 100
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run tests that are coroutines."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), LONGEST_STORY_SECONDS))
-    return True
 
 
 @pytest.fixture

@@ -15,12 +15,15 @@ from tests.conversation.stage import Stage
 from bullpen.agents import AgentSpec
 from bullpen.agents.registry import spec_for
 from bullpen.approvals import Answer, ApprovalRecord
-from bullpen.conversation import member_agent
+from bullpen.config import standing_answers_file
+from bullpen.conversation import approvals, member_agent
 from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Answered, Asked, ConversationEvent
+from bullpen.conversation.events import Answered, Asked, ConversationEvent, Trouble
 from bullpen.errors import AnsweredAlready, CannotChange, NothingAsked, NotWorking
 from bullpen.store.sqlite import SqliteStore
+from bullpen.team.team import Member
+from bullpen.view.listing import all_conversations
 
 YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="not on a Friday")
 TOUCH = [["ask", "q1", "touch a"], ["wait", "q1"], ["end", "fine"]]
@@ -238,6 +241,33 @@ def test_only_always_holds_in_another_conversation(
     assert any(isinstance(event, Asked) for event in events) is is_asked
 
 
+def test_a_yes_that_cannot_be_kept_for_other_conversations_reaches_the_agent(
+    stage: Stage, asking: Callable[..., None]
+) -> None:
+    asking("a", *TOUCH)
+    file = standing_answers_file()
+    file.mkdir(parents=True)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", YES, scope="team")
+        async with asyncio.timeout(20):
+            await conversation.until_quiet()
+
+    events = asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes")]
+    (trouble,) = [event.text for event in events if isinstance(event, Trouble)]
+    assert trouble.startswith(f"Your yes to a counts in this conversation, but is not kept for others: {file} cannot")
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(60, "1 minute"), (1800, "30 minutes"), (3, "0.05 minutes")])
+def test_how_long_nobody_answered(seconds: float, words: str) -> None:
+    given = approvals._too_late(Member(name="a", type="ai", ask_timeout=seconds))
+
+    assert given.because == f"nobody answered within {words}"
+
+
 def test_nobody_answers_in_time(stage: Stage, asking: Callable[..., None]) -> None:
     asking("a", *TOUCH, ask_timeout=0.2)
 
@@ -275,6 +305,37 @@ def test_a_cancelled_turn_leaves_no_open_question(stage: Stage, asking: Callable
     assert [one.because for one in records(stage) if one.answer] == ["it was taken back"]
 
 
+def test_an_answer_counts_although_its_door_closes(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        door = asyncio.ensure_future(conversation.answer(asked.turn_id, "q1", YES, by="kim"))
+        await asyncio.sleep(0)
+        door.cancel()
+        async with asyncio.timeout(20):
+            await conversation.until_quiet()
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes")]
+
+
+def test_a_question_that_is_taken_back_at_once_is_not_left_open(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["ask", "q1", "touch a"], ["back", "q1"], ["ask", "q2", "pytest"], ["wait", "q2"], ["end", ""])
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked, 1)
+        while asked.question.id != "q2":
+            asked = await next_of(events, Asked, 2)
+        await conversation.answer(asked.turn_id, "q2", NO)
+
+    asyncio.run(play(stage, then=answer))
+
+    questions, answers = ([one.question for one in records(stage) if bool(one.asked) is is_one] for is_one in (1, 0))
+    assert sorted(questions) == sorted(answers)
+
+
 def test_no_and_stop_ends_the_turn(stage: Stage, asking: Callable[..., None]) -> None:
     asking("a", ["ask", "q1", "touch a"], ["wait", "q1"], ["stay"])
 
@@ -306,3 +367,22 @@ def test_words_to_an_agent_that_works(stage: Stage, asking: Callable[..., None])
 
 async def _nothing(_: Conversation, __: list[ConversationEvent]) -> None:
     pass
+
+
+async def test_a_conversation_in_which_somebody_is_asked_needs_a_person(
+    stage: Stage, asking: Callable[..., None]
+) -> None:
+    asking("a", *TOUCH)
+
+    def needs_you() -> bool:
+        with SqliteStore(stage.db) as store:
+            (listed,) = all_conversations(store)
+            return listed.needs_you
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        assert needs_you()
+        await conversation.answer(asked.turn_id, asked.question.id, YES)
+        await conversation.until_quiet()
+
+    await play(stage, then=answer)

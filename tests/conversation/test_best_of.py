@@ -12,6 +12,7 @@ from tests.conversation.stage import said as all_said
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Trouble, Unpicked
 from bullpen.errors import NobodyToAsk, NothingToPick, NothingToUndo
+from bullpen.store.base import Store
 from bullpen.view.decided import decisions_in
 from bullpen.view.explanation import RIVALS, explain, explain_now
 
@@ -170,6 +171,32 @@ async def test_a_judge_is_shown_what_checks_said_under_neutral_names(project: Ow
     assert f"Result {one.letter_of('2')}: what checks said\n\nThe check 'tests' is green" in prompt
     assert f"```\n.\nof {red}\n```" in prompt, "neither its name nor its folder"
     assert "ann" not in prompt.split("what checks said", 1)[1].replace("of ann", "").replace("+of ann", "")
+
+
+async def test_a_judge_can_look_up_nothing_that_came_after_the_task(project: OwnProject) -> None:
+    judge(project, "[PICK: A]")
+    project.agent("bob", "sleep 2; echo I am bob.", workspace="shared")
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: ann | bob -> judy] Go.")
+        await conversation.note("Bob is slow, as always.")
+        await settled(conversation)
+        (one,) = conversation.progress.rounds.values()
+        messages = await conversation.messages()
+
+        def look(store: Store, conversation_id: str) -> tuple[str, str]:
+            turn = store.turn(conversation_id, one.judge_turn).waiting
+            candidates = [candidate.turn for candidate in one.candidates]
+            prompts = conversation._turns._prompts
+            member = conversation.team.member("judy")
+            return prompts.visible_in(turn, member, candidates, is_judges=True).read(None, None, None)
+
+        text, _ = await conversation.read(look)
+
+    task = next(stored for stored in messages if stored.message.id == one.message_id)
+    assert f"#{task.sequence} " in text
+    assert f"#{task.sequence + 1} " not in text
+    assert "Bob is slow" not in text
+    assert "I am" not in text
 
 
 async def test_one_that_fails_or_is_cancelled_does_not_stop_the_others(project: OwnProject) -> None:

@@ -155,3 +155,21 @@ async def test_a_cost_that_is_none_harms_nobody(stage: Stage, monkeypatch: pytes
         assert [line for line in await said(conversation) if line.startswith("a:")] == ["a: ok", "a: ok"]
         assert conversation.progress.cost_usd >= 0
         assert await conversation.read(lambda store, _: store.fsck()) == []
+
+
+async def test_the_money_of_a_cli_that_reports_tokens_only_is_estimated_and_capped(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.limits.update(cost_usd=1.0)
+    stage.people_and_agents("kim", "b")
+    began = '{"type":"system","subtype":"init","session_id":"s","model":"gpt-5"}\n'
+    result = '{"type":"result","subtype":"success","is_error":false,"result":"ok [NEXT: b]",'
+    result += '"modelUsage":{"gpt-5":{"inputTokens":800000,"outputTokens":20000}}}\n'
+    stage.agent("a", [{"raw": began + result}, {"exit": 0}], agent="claude")
+    async with stage.open() as conversation:
+        await tell(conversation, "Go [NEXT: a]")
+        assert conversation.paused == "The agents have spent ~$1.20 since you last spoke."
+        used = conversation.progress.used["a"]
+        assert (used.turns, used.is_estimate) == (1, True)
+        assert used.cost_usd == pytest.approx(0.8 * 1.25 + 0.02 * 10)

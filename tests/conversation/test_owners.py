@@ -18,16 +18,26 @@ from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, unt
 from tests.store.test_owner_locks import NEW_PIDS, NO_PROC, becomes, needs
 
 from bullpen.agents import process_tree
+from bullpen.app import open_conversation
 from bullpen.conversation import heartbeat, owner
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Paused, TurnEnded
 from bullpen.conversation.owner import this_process
 from bullpen.conversation.repair import repair
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import BullpenError, ConversationInUse, NotTheOwner, StoreFull, UnknownConversation
-from bullpen.store.base import Owner, Store
+from bullpen.errors import (
+    BullpenError,
+    ConversationInUse,
+    NotTheOwner,
+    StoreFull,
+    StoreUnreachable,
+    UnknownConversation,
+)
+from bullpen.store.base import Owner, Store, StoredConversation
 from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.sqlite import SqliteStore
+from bullpen.store.thread import StoreThread
+from bullpen.team.file import load_team
 from bullpen.view import listing
 
 OWNING = Path(__file__).with_name("owning.py")
@@ -352,6 +362,26 @@ def _full(release: Any) -> Any:
         release(store, *args)
 
     return release_on_a_full_disk
+
+
+async def test_who_could_not_look_at_what_it_closes_keeps_nobody_out(
+    team: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is away while a conversation is closed, and a node that lives on with its store."""
+    loaded = load_team(team.write())
+    with SqliteStore(team.db) as store:
+        with monkeypatch.context() as patch:
+            async with open_conversation(loaded, store, StoreThread()) as conversation:
+                await conversation.say("Hello [NEXT: kim]")
+                patch.setattr(store, "conversation", _away)
+
+        assert store.conversation(conversation.id).owner is None
+        async with open_conversation(loaded, store, StoreThread(), conversation.id) as again:
+            assert again.id == conversation.id
+
+
+def _away(_: str) -> StoredConversation:
+    raise StoreUnreachable("postgresql://x", "connection refused", has_answered=False)
 
 
 def test_nothing_is_left_of_a_claim_that_cannot_be_written(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,8 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "outputTokens": 85,
         "cachedTokens": 900,
         "costUsd": 0.0123,
+        "isEstimate": False,
+        "model": "",
         "contextWindow": 0,
     }
     assert document["turns"][3]["failure"]["partialText"] == "Test 1: "

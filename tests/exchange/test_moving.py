@@ -29,6 +29,7 @@ from bullpen.testing.store_contract import (
     everything,
     said,
 )
+from bullpen.tools.uses import ToolUse
 from bullpen.turn_events import Failed, Usage
 
 
@@ -49,7 +50,13 @@ def fill(store: Transferable) -> None:
     packer.feed(b'{"event":"text"}\n' * 100)
     memory = replace(MEMORY, session_id="session")
     end = TurnEnd(
-        turn_id="m1-max", state="done", at=150, usage=Usage(cost_usd=0.5), stream=packer.finish(), memory=memory
+        turn_id="m1-max",
+        state="done",
+        at=150,
+        usage=Usage(cost_usd=0.5),
+        stream=packer.finish(),
+        memory=memory,
+        uses=(ToolUse(kind="look up", words="read #1", bytes=7),),
     )
     store.append("c", said("m2", "long " * 500, speaker=MAX), finishes=end, owner=OWNER)
     store.add_changes("c", CHANGES, owner=OWNER)

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 PINS = Path(__file__).with_name("package.json")
@@ -23,8 +24,14 @@ COMMANDS = {
     "qwen": "@qwen-code/qwen-code",
 }
 """Each program, and the package that it is in."""
-OTHERS = {"opencode": "opencode-ai"}
-"""Programs that bullpen knows only by the protocol that they speak."""
+OTHERS = {
+    "opencode": "opencode-ai",
+    "pi": "@earendil-works/pi-coding-agent",
+    "copilot": "@github/copilot",
+}
+"""Programs of which fewer things are tried, and no new versions."""
+NOT_INSTALLED = {"vibe-acp": "3.0.2"}
+"""Tried where it is on the PATH: it is large, comes from PyPI as mistral-vibe, and needs Python 3.12."""
 TIMEOUT_SECONDS = 900
 
 # Install scripts would compile a terminal that nobody needs here. Only two are run, by name: they put the program for
@@ -67,10 +74,10 @@ def is_installed() -> bool:
     return (folder() / "installed").exists()
 
 
-def versions(packages: Path = PACKAGES) -> dict[str, str]:
+def versions(packages: Path = PACKAGES, commands: Mapping[str, str] = COMMANDS) -> dict[str, str]:
     """Return the version of each program that a package.json names."""
     pinned = json.loads(packages.read_bytes())["dependencies"]
-    return {command: pinned[package] for command, package in COMMANDS.items()}
+    return {command: pinned[package] for command, package in commands.items()}
 
 
 def install() -> None:

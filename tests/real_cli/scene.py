@@ -19,14 +19,15 @@ from bullpen.store.base import Turn
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.models import ModelRequest, ModelServer, Reply, ToolCall
 
-SPECS = {"claude": "claude-code", "codex": "openai-codex", "qwen": "qwen-code"}
-MODELS = {"claude": "claude-sonnet-5", "codex": "gpt-5.5", "qwen": "qwen3-coder-plus"}
-every_cli = pytest.mark.parametrize("cli", list(SPECS))
+SPECS = {"claude": "claude-code", "codex": "openai-codex", "qwen": "qwen-code", "pi": "pi"}
+MODELS = {"claude": "claude-sonnet-5", "codex": "gpt-5.5", "qwen": "qwen3-coder-plus", "pi": "m1"}
+every_cli = pytest.mark.parametrize("cli", ["claude", "codex", "qwen"])
 SECRET = "SECRET-4711 😀 密"
 SESSION_FILES = {
     "claude": ".claude/projects/*/*.jsonl",
     "codex": ".codex/sessions/**/*.jsonl",
     "qwen": ".qwen/projects/*/chats/*.jsonl",
+    "pi": ".pi/agent/sessions/*/*.jsonl",
 }
 WAITING_SECONDS = 60
 
@@ -136,6 +137,8 @@ def read_call(cli: str, file: Path) -> ToolCall:
             return ToolCall(name="Read", arguments={"file_path": str(file)})
         case "codex":
             return ToolCall(name="exec_command", arguments={"cmd": f"cat {file.name}"})
+        case "pi":
+            return ToolCall(name="read", arguments={"path": str(file)})
         case _:
             return ToolCall(name="read_file", arguments={"file_path": str(file)})
 

@@ -9,10 +9,14 @@ import pytest
 from tests.real_cli.turn import Turn, run, write_call
 
 from bullpen.agents import Permission, Reply, process_tree
+from bullpen.agents.acp_handshake import Handshake, handshake, in_acp
 from bullpen.agents.dialogue import Tell
+from bullpen.agents.environment import child_environment
+from bullpen.agents.runner import find_program
 from bullpen.approvals import Answer
-from bullpen.testing.models import ModelRequest, ToolCall
+from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
+from bullpen.testing.settings import SETTINGS
 from bullpen.turn_events import ApprovalAsked, ApprovalOver, Notice, ToolFinished
 
 YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="write to notes/ instead")
@@ -213,3 +217,27 @@ def test_qwen_hears_words_while_it_works(tmp_path: Path) -> None:
     run(turn.run(*work, *[Scripted(text="done, too")] * 2))
 
     assert turn.was_told(1, "look at the tests, too")
+
+
+@every_cli
+def test_a_handshake_asks_no_model(cli: str, tmp_path: Path) -> None:
+    turn = Asked(cli, tmp_path)
+    spec = in_acp(turn.spec)
+    assert spec is not None
+
+    async def shaken() -> Handshake:
+        async with ModelServer() as models:
+            settings = SETTINGS[cli](models.base_url, turn.home)
+            environment = child_environment(spec, settings.env)
+            path = find_program(spec.program, environment, turn.cwd)
+            assert path is not None
+            turn.requests = models.requests
+            return await handshake(spec, path, cwd=turn.cwd, environment=environment)
+
+    done = run(shaken())
+
+    assert done.is_good, done.sentence
+    assert done.sentence.startswith("It speaks the Agent Client Protocol, version 1, as ")
+    assert "; it can load sessions; " in done.sentence
+    assert turn.requests == []
+    assert not process_tree.running

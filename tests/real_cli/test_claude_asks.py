@@ -144,6 +144,22 @@ def test_reading_and_editing_in_the_folder_is_not_asked_and_all_else_is(tmp_path
     assert (turn.cwd / "a.txt").read_text() == "beta"
 
 
+@pytest.mark.parametrize("name", [".qwen/settings.json", "sub/.github/workflows/x.yml", "opencode.json", "team.toml"])
+def test_files_that_decide_what_agents_may_do_are_asked_about(name: str, tmp_path: Path) -> None:
+    turn = Turn("claude", tmp_path)
+    asked: list[str] = []
+
+    async def ask(question: ApprovalAsked) -> Answer:
+        asked.extend(question.paths)
+        return Answer(verdict="no", reason="Not that.")
+
+    file = turn.cwd / name
+    asked_in(turn, call("Write", file_path=str(file), content="{}"), DONE, ask=ask)
+
+    assert asked == [str(file)]
+    assert not file.exists()
+
+
 def test_its_own_questions_are_answered(tmp_path: Path) -> None:
     turn = Turn("claude", tmp_path)
     options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]

@@ -1,6 +1,7 @@
 """A whole conversation of the genuine CLIs, each with a scripted model of its own: hand-overs, prompts, rehearsals."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import msgspec
@@ -107,6 +108,18 @@ def test_a_rehearsal_tries_every_cli(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert rehearsed[0]["checks"][2]["text"] == "it could not write a file, and its permissions are read-only"
     assert rehearsed[3]["checks"][2]["text"] == "it wrote a file, and its permissions are edit"
     assert list(tmp_path.glob("bullpen-rehearsal-*")) == []
+
+
+def test_a_rehearsal_asks_before_a_command_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    team = re.sub(r'(agent = "\w+")', r'\1\npermissions = "ask"', TEAM)
+    (tmp_path / "team.toml").write_text(team, encoding="utf-8")
+
+    code = main(["rehearse", str(tmp_path / "team.toml"), "--trust", "--json"])
+
+    rehearsed = [msgspec.json.decode(line) for line in capsys.readouterr().out.splitlines()]
+    texts = [one["checks"][-1]["text"] for one in rehearsed]
+    assert texts == ["it asked before it ran a command, and ran it after the yes"] * 4
+    assert code == 0
 
 
 def test_a_rehearsal_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

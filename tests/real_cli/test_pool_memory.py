@@ -1,4 +1,4 @@
-"""A genuine CLI on a worker remembers: what its model is asked, in one session and after the worker has changed."""
+"""A genuine CLI on a worker remembers, asks and is told: what its model is asked, also after the worker has changed."""
 
 import asyncio
 import json
@@ -14,9 +14,11 @@ pytest.importorskip("psycopg", reason="the extra bullpen-chat[cluster] is not in
 pytest.importorskip("procrastinate", reason="the extra bullpen-chat[cluster] is not installed")
 
 from tests.cluster.processes import Processes, Started
-from tests.real_cli.scene import MODELS, SECRET, SPECS, history, read_call, said, text_of
+from tests.real_cli.scene import MODELS, SECRET, SPECS, history, read_call, said, text_of, until
+from tests.real_cli.test_claude_asks import shell
 
 from bullpen.app import open_conversation
+from bullpen.approvals import Answer
 from bullpen.cluster.node import open_node
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.conversation.conversation import Conversation
@@ -48,8 +50,11 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 class PoolScene:
     """A team of kim and one genuine CLI in a pool."""
 
-    def __init__(self, folder: Path, cli: str, models: ModelServer, url: str, processes: Processes) -> None:
+    def __init__(
+        self, folder: Path, cli: str, models: ModelServer, url: str, processes: Processes, may: str = "full"
+    ) -> None:
         self.cli = cli
+        self.may = may
         self.url = url
         self.folder = folder
         self.project = folder / "project"
@@ -66,7 +71,7 @@ class PoolScene:
             "agent": cli,
             "pool": "box",
             "cwd": "project",
-            "permissions": "full",
+            "permissions": may,
             "model": MODELS[cli],
             "env": self._names,
             "arguments": self._arguments,
@@ -80,7 +85,7 @@ class PoolScene:
         lets = {
             "name": name,
             "agents": [self.cli],
-            "permissions": "full",
+            "permissions": self.may,
             "env": self._names,
             "arguments": self._arguments,
         }
@@ -142,3 +147,31 @@ async def converse(
         uses = [record.report.session for record in records if record is not None]
         origins = [f"{use.origin}: {use.reason}".removesuffix(": ") for use in uses if use is not None]
         return models.requests, origins, [(u.input_tokens, u.output_tokens) for turn in turns if (u := turn.usage)]
+
+
+def test_claude_asks_and_is_told_on_its_worker(tmp_path: Path, server: PostgresServer, processes: Processes) -> None:
+    asyncio.run(asyncio.wait_for(ask_and_tell(tmp_path, server, processes), 110))
+
+
+async def ask_and_tell(folder: Path, server: PostgresServer, processes: Processes) -> None:
+    async with ModelServer() as models:
+        scene = PoolScene(folder, "claude", models, server.url(), processes, may="ask")
+        models.script(shell("touch first"), shell("touch second"), Reply(text="done"))
+        scene.worker("box")
+        async with scene.talking() as conversation:
+            answers = [Answer(verdict="yes"), Answer(verdict="no", reason="The disk is full: use /srv.")]
+            await conversation.say("Go.")
+            for command, answer in zip(("touch first", "touch second"), answers, strict=True):
+                await until(lambda: bool(conversation.approvals.open))
+                (((turn, question), event),) = conversation.approvals.open.items()
+                assert event.question.command == command
+                assert not (scene.project / command.removeprefix("touch ")).exists()
+                assert await conversation.tell("agent", f"Told during {command}.", sender="kim")
+                await conversation.answer(turn, question, answer, by="kim")
+            await conversation.until_quiet()
+            assert not conversation.undecided
+        assert (scene.project / "first").exists()
+        assert not (scene.project / "second").exists()
+        assert "The disk is full: use /srv." in text_of(history(models.requests[-1]))
+        for number, command in ((1, "touch first"), (2, "touch second")):
+            assert f"Told during {command}." in text_of(history(models.requests[number]))

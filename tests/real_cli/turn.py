@@ -10,18 +10,17 @@ import pytest
 
 from bullpen.agents import Permission, Reply, agent_spec, guardian, run_turn
 from bullpen.agents.processes.proc_files import ProcFiles
-from bullpen.agents.registry import spec_for
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentFailed
 from bullpen.testing.models import ModelRequest, ModelServer, ToolCall
 from bullpen.testing.models import Reply as Scripted
-from bullpen.testing.settings import ACP_SETTINGS, SETTINGS
+from bullpen.testing.settings import SETTINGS
 from bullpen.turn_events import Event, Failed
 
 Result = TypeVar("Result")
 
 MODELS = {"claude": None, "codex": None, "gemini": "gemini-2.5-flash", "qwen": "qwen3-coder-plus"}
-CLIS = list(SETTINGS)
+CLIS = ["claude", "codex", "gemini", "qwen"]
 every_cli = pytest.mark.parametrize("cli", CLIS)
 
 
@@ -30,7 +29,7 @@ class Turn:
 
     def __init__(self, cli: str, folder: Path) -> None:
         self.cli = cli
-        self.spec = spec_for("acp", [cli, "acp"]) if cli in ACP_SETTINGS else agent_spec(cli)
+        self.spec = agent_spec(cli)
         self.home = folder / "home"
         self.cwd = folder / "project"
         self.cwd.mkdir(parents=True)
@@ -48,7 +47,7 @@ class Turn:
         async with ModelServer() as models:
             self.requests = models.requests
             models.script(*script)
-            settings = (SETTINGS | ACP_SETTINGS)[self.cli](models.base_url, self.home)
+            settings = SETTINGS[self.cli](models.base_url, self.home)
             output = self.spec.assembler().assemble(
                 AssemblerInput(current_message=message, system_instruction=system, max_bytes=2_000_000)
             )
@@ -58,9 +57,14 @@ class Turn:
                 emit=self.events.append,
                 cwd=self.cwd,
                 permissions=permissions,
-                model=MODELS.get(self.cli),
                 arguments=settings.arguments,
-                **{"env": settings.env, "idle_timeout": 60, "total_timeout": 120, **options},
+                **{
+                    "env": settings.env,
+                    "model": MODELS.get(self.cli),
+                    "idle_timeout": 60,
+                    "total_timeout": 120,
+                    **options,
+                },
             )
 
     async def fail(self, *script: Scripted, **options: Any) -> Failed:
@@ -98,5 +102,11 @@ def write_call(cli: str, file: Path) -> ToolCall:
             return ToolCall(name="exec_command", arguments={"cmd": f"echo made > {file}"})
         case "opencode":
             return ToolCall(name="write", arguments={"filePath": str(file), "content": "made"})
+        case "copilot":
+            return ToolCall(name="create", arguments={"path": str(file), "file_text": "made"})
+        case "pi":
+            return ToolCall(name="write", arguments={"path": str(file), "content": "made"})
+        case "vibe":
+            return ToolCall(name="write_file", arguments={"path": str(file), "content": "made"})
         case _:
             return ToolCall(name="write_file", arguments={"file_path": str(file), "content": "made"})

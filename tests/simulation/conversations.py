@@ -49,6 +49,8 @@ class ConversationsModel:
         self.on_write: Callable[[str, str], None] = lambda _, __: None
         """Is told of every write: the conversation, and the token of who writes."""
         self.on_claim: Callable[[str, str], None] = lambda _, __: None
+        self.on_queued: Callable[[str], None] = lambda _: None
+        """Is told of conversations to which turns may have been added."""
 
     def create(self, conversation: str) -> None:
         """Begin a conversation."""
@@ -104,6 +106,7 @@ class ConversationsModel:
         row.turns.update({turn.id: Turn(turn) for turn in turns})
         if finishes is not None:
             row.turns[finishes].state = "done"
+        self.on_queued(conversation)
         return False
 
     def start_turn(self, conversation: str, turn_id: str, owner: Owner) -> None:

@@ -1,7 +1,6 @@
 """SimulatedNode: owns conversations, and has their turns run by workers, with the real scheduler and the real claim."""
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 from tests.simulation.loop import Away, Sleep, Steps
@@ -67,8 +66,9 @@ class SimulatedNode(Participant):
         """Open what others have left behind, each node some of it."""
         while True:
             yield Sleep(BEAT_SECONDS * self.loop.chance.uniform(0.2, 1.8))
-            found = yield from self.do(lambda: list(islice(self.world.abandoned, MOST_TAKEN_OVER)))
-            for conversation in found:
+            found = yield from self.do(lambda: list(self.world.abandoned))
+            # In a random order, so that not all nodes want the same.
+            for conversation in self.loop.chance.sample(found, min(len(found), MOST_TAKEN_OVER)):
                 if self.id and conversation not in self.rooms:
                     self.begin(self._open_quietly(conversation))
 

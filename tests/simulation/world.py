@@ -32,7 +32,8 @@ class World:
         self._sessions: dict[int, set[str]] = {}
         self._conversation_of: dict[str, str] = {}
         self.abandoned: dict[str, None] = {}
-        """Conversations whose owner lost its lock, and that nobody has claimed since."""
+        """Conversations with unfinished turns whose owner lost its lock, and that nobody has claimed since."""
+        self.conversations.on_queued = self._queued
         self.cluster.on_outcome = self._outcome
         self.cluster.on_order = lambda pool: self.bells.ring(("pool", pool), most=3)
         self.cluster.on_given_up = self.free_locks
@@ -53,7 +54,7 @@ class World:
         if is_ours:
             self.abandoned.pop(conversation, None)
             if owner.token not in self.conversations.locks:
-                self.abandoned[conversation] = None
+                self._abandon(conversation)
         return is_ours
 
     def let_go(self, token: str) -> None:
@@ -67,6 +68,18 @@ class World:
             return
         owner = self.conversations.rows[conversation].owner
         if owner is not None and owner.token == token:
+            self._abandon(conversation)
+
+    def _queued(self, conversation: str) -> None:
+        """Note what somebody asked for whom others have given up, and who does not know it yet."""
+        owner = self.conversations.rows[conversation].owner
+        if owner is not None and owner.token not in self.conversations.locks:
+            self._abandon(conversation)
+
+    def _abandon(self, conversation: str) -> None:
+        """Note what nobody owns any more, if there is anything to do: else it waits until somebody speaks."""
+        row = self.conversations.rows[conversation]
+        if row.open("queued") or row.open("running"):
             self.abandoned[conversation] = None
 
     def free_locks(self, process: int) -> None:

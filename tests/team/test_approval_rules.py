@@ -1,11 +1,13 @@
 """What rules allow and deny, and that no shell can make more of what is allowed."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bullpen.team.approval_rules import allowing, denying, is_like
 from bullpen.text.plain_commands import is_rule
@@ -113,6 +115,16 @@ def test_not_denied() -> None:
     assert denying(["git push"], command("git log --grep=push")) == ""
 
 
+def test_a_very_long_command_is_denied_or_asked_and_stops_nobody() -> None:
+    began = time.process_time()
+    long = "pytest " + "x" * 2_000_000
+
+    assert allowing(["pytest"], command(long)) == ""
+    assert denying(["git push"], command(long)) == ""
+    assert denying(["git push"], command(f"bash -lc 'git push {long}'")) == "git push"
+    assert time.process_time() - began < 5
+
+
 def test_tools() -> None:
     assert allowing(["WebFetch"], tool("WebFetch")) == "WebFetch"
     assert allowing(["mcp__github__*"], tool("mcp__github__get_issue")) == "mcp__github__*"
@@ -120,6 +132,32 @@ def test_tools() -> None:
     assert denying(["WebFetch"], tool("WebFetch")) == "WebFetch"
     # A command that is called like a tool is not that tool.
     assert allowing(["WebFetch"], command("touch WebFetch")) == ""
+
+
+def test_a_command_is_denied_by_the_name_of_its_tool_too() -> None:
+    assert denying(["Bash"], command("ls")) == "Bash"
+    assert allowing(["Bash"], command("ls")) == ""
+
+
+def test_where_it_may_be_any_of_several_tools_one_is_enough_to_deny_and_all_are_needed_to_allow() -> None:
+    asked = tool("gh.delete_repo | gh.get_repo")
+
+    assert denying(["gh.delete_repo"], asked) == "gh.delete_repo"
+    assert allowing(["gh.get_repo"], asked) == ""
+    assert allowing(["gh.*"], asked) == "gh.*"
+
+
+@pytest.mark.parametrize("details", [{"dangerouslyDisableSandbox": True}, {"stdin": "rm -rf /"}, {"host": "prod"}])
+def test_no_rule_allows_a_command_with_more_to_it(details: dict[str, object]) -> None:
+    asked = replace(command("pytest"), details=details)
+
+    assert allowing(["pytest"], asked) == ""
+    assert not is_like(asked, command("pytest"))
+    assert allowing(["pytest"], replace(command("pytest"), details={"timeout": 1000})) == "pytest"
+    assert (
+        allowing(["file_change"], ApprovalAsked(id="1", kind="edit", tool="file_change", details={"grantRoot": "/"}))
+        == ""
+    )
 
 
 def test_a_question_is_for_people() -> None:
@@ -139,6 +177,8 @@ def test_only_the_same_is_alike() -> None:
     edit = ApprovalAsked(id="1", kind="edit", tool="Write", paths=("/x/a",), diff="+1", folder="/x")
     assert is_like(edit, ApprovalAsked(id="2", kind="edit", tool="Write", paths=("/x/a",), diff="+2", folder="/x"))
     assert not is_like(edit, ApprovalAsked(id="2", kind="edit", tool="Write", paths=("/x/b",), folder="/x"))
+    read = ApprovalAsked(id="1", kind="tool", tool="mcp__fs__do", paths=("/x/a",), details={"action": "read"})
+    assert not is_like(read, replace(read, details={"action": "delete"}))
     fetch = ApprovalAsked(id="1", kind="network", tool="WebFetch", details={"url": "https://a"})
     assert not is_like(fetch, ApprovalAsked(id="2", kind="network", tool="WebFetch", details={"url": "https://b"}))
 

@@ -96,15 +96,33 @@ def test_limits_that_count_nothing(folder: Path) -> None:
 
     assert found(folder, f'agent = "claude"\n{more}[limits]\ncost_usd = 5\ntokens = 90000\n') == [
         (
-            "warning: line 13, limits.cost_usd: does not count ben and mei, whose CLI reports no money. Also limit "
-            "tokens, minutes or turns_per_message"
+            "error: line 13, limits.cost_usd: cannot be measured for mei, whose program reports neither money nor "
+            "tokens. Limit minutes or turns_per_message instead"
         ),
         (
-            "warning: line 14, limits.tokens: does not count mei, whose program reports no tokens. "
-            "Also limit minutes or turns_per_message"
+            "error: line 13, limits.cost_usd: cannot be measured for ben, whose CLI reports tokens only: nobody knows "
+            "which model it uses. Set a model that `bullpen prices` knows, or add its price to [prices]"
+        ),
+        (
+            "error: line 14, limits.tokens: cannot be measured for mei, whose program reports no tokens. "
+            "Limit minutes or turns_per_message instead"
         ),
     ]
     assert found(folder, 'agent = "claude"\n[limits]\ncost_usd = 5\ntokens = 90000\n') == []
+
+
+def test_money_is_measured_by_the_price_of_a_model(folder: Path) -> None:
+    (folder / "bin" / "codex").touch(mode=0o700)
+
+    assert found(folder, 'agent = "codex"\nmodel = "gpt-5.1-codex"\n[limits]\ncost_usd = 5\n') == []
+    assert found(folder, 'agent = "codex"\nmodel = "mine"\n[limits]\ncost_usd = 5\n') == [
+        (
+            "error: line 8, limits.cost_usd: cannot be measured for max, whose CLI reports tokens only: nobody knows "
+            "the price of mine. Set a model that `bullpen prices` knows, or add its price to [prices]"
+        )
+    ]
+    prices = "[prices]\nmine = { input = 1, output = 2.5 }\n"
+    assert found(folder, f'agent = "codex"\nmodel = "mine"\n{prices}[limits]\ncost_usd = 5\n') == []
 
 
 def test_a_program_is_looked_for_in_the_folder_of_its_member(folder: Path) -> None:
@@ -243,8 +261,8 @@ def test_what_only_an_agent_that_asks_can_have(folder: Path) -> None:
     assert [text.partition(": ")[0] for text in useless] == ["warning", "error"]
     assert "line 8, member.2.deny: has no effect" in useless[0]
     assert "line 7, member.2.allow: 'git diff*' can be allowed only with" in useless[1]
-    far = found(folder, 'agent = "claude"\npermissions = "ask"\npool = "box"\n')
-    assert any("people cannot be asked from other machines yet" in text for text in far)
+    (far,) = found(folder, 'agent = "claude"\npermissions = "ask"\npool = "box"\n')
+    assert "its turns run on workers" in far
 
 
 def test_what_is_the_same_for_many_is_said_once_and_after_what_is_wrong(folder: Path) -> None:
@@ -345,7 +363,7 @@ def test_a_memory_of_its_own_for_an_agent_that_cannot_have_one(folder: Path) -> 
         (
             'error: line 6, member.2.memory: "own" is not possible: '
             "bullpen does not know whether its program keeps sessions. "
-            'Write "shared", or choose claude, codex or qwen as the agent'
+            'Write "shared", or choose claude, codex, pi or qwen as the agent'
         )
     ]
     assert found(folder, 'agent = "gemini"\nmemory = "own"\n') == [
@@ -385,8 +403,8 @@ def test_a_cli_that_is_told_to_keep_no_session(folder: Path) -> None:
 
 
 def test_every_option_that_chooses_a_session_is_one_of_its_cli() -> None:
-    for cli in ("claude", "codex", "gemini", "qwen"):
-        sessions = agent_spec(cli).sessions
+    for cli in ("claude", "codex", "gemini", "qwen", "others/pi"):
+        sessions = agent_spec(cli.removeprefix("others/")).sessions
         assert sessions is not None
         flags = (RECORDINGS / cli / "flags.txt").read_text(encoding="utf-8").split()
         named = {*sessions.start, *sessions.resume, *sessions.fork} - {"{id}"}
@@ -450,3 +468,15 @@ def test_agents_that_edit_the_same_files_are_named(tmp_path: Path) -> None:
         )
     ]
     assert sentences(edit, "", f'{edit}\nworkspace = "own"', f'{edit}\ncwd = "other"') == []
+
+
+def test_stand_ins_that_are_not_ready(folder: Path) -> None:
+    missing, unknown = found(folder, 'agent = "claude"\nstand_in = ["codex", "kodex"]\n')
+    assert missing.startswith(
+        "warning: line 6, member.2.stand_in: codex is not ready: the program 'codex' was not found. Install it with: "
+    )
+    assert unknown.startswith(
+        "error: line 6, member.2.stand_in: 'kodex' is neither an agent of this team nor an agent type. Agent types: "
+    )
+    (folder / "bin" / "codex").touch(mode=0o700)
+    assert found(folder, 'agent = "claude"\nstand_in = ["codex"]\n') == []

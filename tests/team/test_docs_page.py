@@ -11,8 +11,9 @@ import pytest
 from bullpen.cli import main
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import NotTrusted
+from bullpen.prices.price import Price
 from bullpen.team.file import load_team
-from bullpen.team.keys import AGENT_KEYS, CHECK_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
+from bullpen.team.keys import AGENT_KEYS, CHECK_KEYS, LIMIT_KEYS, PERSON_KEYS, PRICE_KEYS, TEAM_KEYS
 from bullpen.team.team import Check, Limits, Member, Team
 
 PAGE = (Path(__file__).parents[2] / "docs" / "team-file.md").read_text(encoding="utf-8")
@@ -69,11 +70,12 @@ def test_the_commands_of_the_page_work(folder: Path) -> None:
     [
         (TABLES[0], TEAM_KEYS),
         (TABLES[1], LIMIT_KEYS),
-        (TABLES[2], PERSON_KEYS),
-        (TABLES[3], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
-        (TABLES[4], CHECK_KEYS),
+        (TABLES[2], PRICE_KEYS),
+        (TABLES[3], PERSON_KEYS),
+        (TABLES[4], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
+        (TABLES[5], CHECK_KEYS),
     ],
-    ids=["team", "limits", "people", "agents", "checks"],
+    ids=["team", "limits", "prices", "people", "agents", "checks"],
 )
 def test_the_tables_hold_every_key_and_what_its_value_must_be(
     rows: list[tuple[str, ...]], keys: Mapping[str, Any]
@@ -82,7 +84,7 @@ def test_the_tables_hold_every_key_and_what_its_value_must_be(
 
 
 def test_the_tables_hold_the_real_defaults() -> None:
-    shapes: list[type[msgspec.Struct]] = [Team, Limits, Member, Member, Check]
+    shapes: list[type[msgspec.Struct]] = [Team, Limits, Price, Member, Member, Check]
     for shape, rows in zip(shapes, TABLES, strict=True):
         real = {field.name: field.default for field in msgspec.structs.fields(shape)} | {"name": "team"}
         for key, _, said in rows:

@@ -29,7 +29,8 @@ def test_the_whole_note() -> None:
         "[NEXT: sarah] lets sarah answer next.\n"
         "[NEXT: sarah, carol] lets them answer one after the other.\n"
         "[NEXT: sarah & carol] lets them answer at the same time; neither sees the other's answer.\n"
-        "Spell names as above. Without a marker the conversation returns to the person who asked."
+        "Spell names as above. Without a marker the conversation returns to the person who asked.\n"
+        "[ASK: yes | no | later] at the end of a question to a person lets them answer with one key."
     )
 
 
@@ -62,9 +63,9 @@ def test_only_members_that_it_may_address_are_in_the_examples(
 def test_one_that_may_address_nobody_is_told_so() -> None:
     alone = Member(name="max", type="ai", may_address=())
 
-    assert hand_over_note(team_of(KIM, alone), alone).endswith(
-        "You cannot hand over: after your reply the conversation returns to the person who asked."
-    )
+    note = hand_over_note(team_of(KIM, alone), alone)
+
+    assert "\nYou cannot hand over: after your reply the conversation returns to the person who asked.\n" in note
 
 
 def test_nobody_answers_at_once_with_a_person() -> None:

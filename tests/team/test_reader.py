@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.errors import InvalidTeam, TeamProblem
+from bullpen.prices.price import Price
 from bullpen.team.keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
-from bullpen.team.reader import read_team
+from bullpen.team.reader import examine_team, read_team
 from bullpen.team.team import Limits, Member, Team
 from bullpen.team.toml_lines import Path, TomlLines
 from bullpen.text.names import nearest, normalized
@@ -31,7 +32,11 @@ identical_replies = 2
 minutes = 90.5
 tokens = 2_000_000
 cost_usd = 5
+overload_retries = 2
 on_interrupted = "retry-once"
+
+[prices]
+"my/model" = { input = 1.25, output = 10, cached = 0 }
 
 [[member]]
 name = "kailai"
@@ -53,6 +58,7 @@ system_instruction = ["You build.", "You test."]
 instruction_file = "docs/AGENTS.md"
 arguments = ["--verbose", "--add-dir", ".."]
 env = ["GITHUB_TOKEN"]
+stand_in = ["codex"]
 permissions = "edit"
 allow = ["pytest", "npm test"]
 deny = ["git push*"]
@@ -66,6 +72,7 @@ memory_tokens = 90_000
 idle_timeout = 30
 total_timeout = 120.5
 may_address = ["kailai", "sarah"]
+tools = false
 may_set_task = true
 may_drop = true
 workspace = "own"
@@ -110,8 +117,10 @@ def test_a_file_with_every_key() -> None:
             minutes=90.5,
             tokens=2_000_000,
             cost_usd=5.0,
+            overload_retries=2,
             on_interrupted="retry-once",
         ),
+        prices={"my/model": Price(input=1.25, output=10.0, cached=0.0)},
         members=(
             Member(name="kailai", type="human", display_name="Kai Lai", role="product owner", color="cyan"),
             Member(
@@ -127,6 +136,7 @@ def test_a_file_with_every_key() -> None:
                 instruction_file="docs/AGENTS.md",
                 arguments=("--verbose", "--add-dir", ".."),
                 env=("GITHUB_TOKEN",),
+                stand_in=("codex",),
                 permissions="edit",
                 allow=("pytest", "npm test"),
                 deny=("git push*",),
@@ -140,6 +150,7 @@ def test_a_file_with_every_key() -> None:
                 idle_timeout=30.0,
                 total_timeout=120.5,
                 may_address=("kailai", "sarah"),
+                tools=False,
                 may_set_task=True,
                 may_drop=True,
                 workspace="own",
@@ -159,7 +170,7 @@ def test_a_file_with_every_key() -> None:
 def test_that_file_leaves_no_key_out() -> None:
     document = tomllib.loads(EVERY_KEY)
 
-    assert set(document) == {*TEAM_KEYS, "limits", "member"}
+    assert set(document) == {*TEAM_KEYS, "limits", "prices", "member"}
     assert set(document["limits"]) == set(LIMIT_KEYS)
     assert set(document["member"][0]) == set(PERSON_KEYS)
     assert set(document["member"][1]) | {"command"} == set(AGENT_KEYS)
@@ -810,3 +821,29 @@ def test_one_allowed_command_is_offered_as_a_list() -> None:
 )
 def test_usual_commands_may_be_allowed(command: str) -> None:
     assert read_team(f"{TWO}allow = [{json.dumps(command)}]").member("max").allow == (command,)
+
+
+@pytest.mark.parametrize(
+    ("stand_in", "problem"),
+    [
+        ("max", "names itself. Name another agent of the team, or an agent type such as codex"),
+        ("kim", "names kim, who is a person. Name another agent of the team, or an agent type such as codex"),
+        ("far", "names far, which runs elsewhere: a stand-in must be in the same pool"),
+        (
+            "loose",
+            (
+                "names loose, which has arguments or variables of its own and may do more than max: they could let it "
+                "do so here, too"
+            ),
+        ),
+        ("any", "names any, whose program nobody can restrict to what max may do"),
+    ],
+)
+def test_who_cannot_stand_in(stand_in: str, problem: str) -> None:
+    _, problems = examine_team(
+        '[[member]]\nname = "kim"\n[[member]]\nname = "any"\ncommand = ["any"]\nstand_in = ["codex"]\n'
+        '[[member]]\nname = "far"\nagent = "codex"\npool = "gpu-box"\n'
+        '[[member]]\nname = "loose"\nagent = "codex"\npermissions = "full"\nenv = ["TOKEN"]\n'
+        f'[[member]]\nname = "max"\nagent = "claude"\nstand_in = ["{stand_in}"]\n'
+    )
+    assert [str(one) for one in problems] == [f"line 19, member.5.stand_in: {problem}"]

@@ -8,6 +8,8 @@ import pytest
 from tests.conversation.stage import Stage
 from tests.telemetry.collector import Collector
 
+from bullpen.errors import how_to_install
+
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
@@ -55,5 +57,5 @@ def test_who_asks_for_it_without_its_packages_is_told(stage: Stage) -> None:
     done = run(without + command, stage)
 
     assert done.returncode != 0
-    assert "pip install 'bullpen-chat[telemetry]'" in done.stderr
+    assert how_to_install("telemetry") in done.stderr
     assert "Traceback" not in done.stderr

@@ -61,7 +61,7 @@ def test_enter_sends_and_a_backslash_goes_on() -> None:
 
 
 def test_lines_that_arrive_at_once_are_pasted_and_not_sent() -> None:
-    assert list(KeyReader().feed(b"one\ntwo\n")) == [Typed("one\ntwo\n")]
+    assert list(KeyReader().feed(b"one\ntwo\n")) == [Typed("one\ntwo\n", is_pasted=True)]
     assert list(KeyReader().feed(b"one\n")) == [Typed("o"), Typed("n"), Typed("e"), Pressed("enter")]
 
 
@@ -72,7 +72,7 @@ def test_what_is_split_over_two_reads_is_put_together() -> None:
     assert [key for piece in pieces for key in reader.feed(piece)] == [
         Typed("你"),
         Pressed("up"),
-        Typed("pasted"),
+        Typed("pasted", is_pasted=True),
         Typed("x"),
     ]
 
@@ -85,7 +85,7 @@ def test_a_paste_is_whole_however_it_is_split(size: int) -> None:
     assert list(reader.feed(b"\x1b[200~")) == []
     keys = [key for start in range(0, len(data), size) for key in reader.feed(data[start : start + size])]
 
-    assert keys == [Typed("one\x1b[31m\x1b[20\ntwo\x1b"), Typed("x")]
+    assert keys == [Typed("one\x1b[31m\x1b[20\ntwo\x1b", is_pasted=True), Typed("x")]
 
 
 @pytest.mark.parametrize(

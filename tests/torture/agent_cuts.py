@@ -17,7 +17,8 @@ from bullpen.errors import AgentFailed
 from bullpen.turn_events import Event, Failed, Finished, Notice
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
-CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in RECORDINGS.glob("*/*.jsonl"))
+TURNS = (path for path in RECORDINGS.glob("*/*.jsonl") if path.parent.name != "handshakes")
+CASES = sorted(path.relative_to(RECORDINGS).with_suffix("").as_posix() for path in TURNS)
 
 
 class Cut(Struct, frozen=True):

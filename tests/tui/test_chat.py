@@ -115,10 +115,10 @@ def test_a_working_agent_is_seen_working(stage: Stage) -> None:
         await scene.sees("● Max claude", "writing · 0 s", "✓ Bash make", "Let me think about it.")
 
         await scene.press("f9")
-        await scene.sees("max is working. F9 again stops that.")
+        await scene.sees("max is working. F9 again cancels that.")
         assert len(scene.conversation.running) == 1
         await scene.press("f9")
-        await scene.sees("Stopped: max.")
+        await scene.sees("Cancelled: max.")
         await scene.sees("✗ Max", "The turn was cancelled.", "F6 Retry", "F7 Skip", "F8 Hand over")
         assert scene.conversation.running == {}
         assert scene.app.screen.query_one(Transcript).turns == {}
@@ -357,9 +357,9 @@ def test_help_shows_every_key(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.press("f1")
-        await scene.sees("F9", "Stop the selected turn", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
-        await scene.type("running stop")
-        await scene.sees("Stop the selected turn", "Everywhere", "/cancel")
+        await scene.sees("F9", "Cancel the selected turn", "ctrl+q", "shift+enter ctrl+j alt+enter", "/prompt")
+        await scene.type("cancel")
+        await scene.sees("Cancel the selected turn", "Everywhere", "/cancel")
         await scene.until(lambda: "shift+enter" not in scene.text and "While you write" not in scene.text)
         await scene.press("escape")
         await scene.say("/help")

@@ -82,10 +82,10 @@ def test_escape_stops_who_is_working_when_it_is_pressed_twice(stage: Stage) -> N
         await scene.sees("Let me think")
         await scene.type("A draft")
         await scene.press("escape")
-        await scene.sees("max is working. esc again stops that.")
+        await scene.sees("max is working. esc again cancels that.")
         assert scene.conversation.running
         await scene.press("escape")
-        await scene.sees("Stopped: max.")
+        await scene.sees("Cancelled: max.")
         assert not scene.conversation.running
         assert composer_of(scene).text == "A draft"
         await scene.press("escape")

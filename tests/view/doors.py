@@ -1,15 +1,18 @@
-"""The four ways in which a person or a program can give a command: plain chat, full screen, browser and API."""
+"""The ways in which a person or a program can give a command: plain chat, full screen, browser, API and editor."""
 
+import asyncio
 import html
 import io
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from bullpen.app import open_team
+from bullpen.cli.editor.session import EditorSession
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.conversation.conversation import Conversation
@@ -36,6 +39,9 @@ async def plain_chat(team: Path, folder: Path) -> AsyncIterator[tuple[Conversati
         lines = ChatLines(conversation, show, None)
 
         async def send(text: str) -> str:
+            for question in view(conversation).decisions:
+                if question.kind == "question":
+                    show.decision(question)
             before = len(written.getvalue())
             await lines.take(text)
             return written.getvalue()[before:].strip().removeprefix("! ")
@@ -63,7 +69,9 @@ async def full_screen(team: Path, folder: Path) -> AsyncIterator[tuple[Conversat
                 composer.load_text("")
                 while app.screen is not chat:
                     app.pop_screen()
-                return "\n".join(notification.message for notification in app._notifications)
+                told = [notification.message for notification in app._notifications]
+                # Everybody is told who decided what, sooner or later: that is not about this line.
+                return "\n".join(message for message in told if not message.startswith("kim said "))
 
             yield conversation, send
 
@@ -103,4 +111,37 @@ async def api(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Typ
         yield conversation, send
 
 
-DOORS = {"plain chat": plain_chat, "full screen": full_screen, "browser": browser, "api": api}
+class SilentClient:
+    """An editor that hears everything and says nothing."""
+
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        pass
+
+    def ask(self, method: str, params: dict[str, Any]) -> tuple[int, "asyncio.Future[Any]"]:
+        return 1, asyncio.get_running_loop().create_future()
+
+    def take_back(self, number: int) -> None:
+        pass
+
+
+@asynccontextmanager
+async def in_editor(team: Path, folder: Path) -> AsyncIterator[tuple[Conversation, Type]]:
+    """`bullpen acp`: what a person types in an editor."""
+    async with open_team(team, db=folder / "c.db") as conversation:
+        session = EditorSession(conversation, team.parent, SilentClient(), None, None)
+
+        async def send(text: str) -> str:
+            session._seen = conversation_view(conversation).decisions
+            return (await session.do(text)).strip().removeprefix("! ")
+
+        yield conversation, send
+        await session.close()
+
+
+DOORS = {
+    "plain chat": plain_chat,
+    "full screen": full_screen,
+    "browser": browser,
+    "api": api,
+    "editor": in_editor,
+}

@@ -1,10 +1,10 @@
 """What a person is asked to decide, the most urgent first."""
 
-from bullpen.conversation.events import Unallowed
+from bullpen.conversation.events import Asked, Unallowed
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
-from bullpen.turn_events import Failed
+from bullpen.turn_events import ApprovalAsked, Failed
 from bullpen.view.commands import ACTIONS
 from bullpen.view.decisions import Decision, decisions
 
@@ -103,3 +103,12 @@ def test_what_a_turn_had_said_is_shown_only_in_part() -> None:
 
     assert len(found.partial_text) < 2_100
     assert found.partial_text.endswith("998,000 more characters")
+
+
+def test_a_question_shows_all_that_it_is_about() -> None:
+    question = ApprovalAsked(
+        id="q", kind="command", tool="Bash", command="pytest", details={"dangerouslyDisableSandbox": True}, folder="/x"
+    )
+    (decision,) = wanted(asked=(Asked(turn_id="7", member="max", question=question, at=0),))
+
+    assert decision.shown == "pytest\ndangerouslyDisableSandbox: True"

@@ -1,5 +1,6 @@
 """Any agent that speaks the Agent Client Protocol: `agent = "acp"` with its command."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -7,7 +8,7 @@ from msgspec.structs import replace
 from bullpen.agents.acp_driver import AcpDriver
 from bullpen.agents.acp_words import Dialect
 from bullpen.agents.command import TextParser
-from bullpen.agents.spec import AgentSpec
+from bullpen.agents.spec import AgentSpec, SessionSpec
 from bullpen.context.assemblers import GeminiContextAssembler
 
 ANY_AGENT = Dialect(
@@ -19,12 +20,20 @@ ANY_AGENT = Dialect(
         "https://agentclientprotocol.com/protocol/session-modes#agent",
     ),
     needs_mode=False,
+    sets_model=True,
 )
 """In this order, since the modes of several agents have the same names."""
 
 
-def asking_in_acp(spec: AgentSpec, *, command: tuple[str, ...], dialect: Dialect) -> AgentSpec:
-    """Return how a CLI is run that asks people only by way of the protocol."""
+def tools_by_protocol(_: Sequence[str]) -> tuple[str, ...]:
+    """Return nothing: the driver tells it when its session begins."""
+    return ()
+
+
+def asking_in_acp(
+    spec: AgentSpec, *, command: tuple[str, ...], dialect: Dialect, sessions: SessionSpec | None = None
+) -> AgentSpec:
+    """Return how a CLI is run that asks people only by way of the protocol; without `sessions` each turn is new."""
     return replace(
         spec,
         command=command,
@@ -32,7 +41,8 @@ def asking_in_acp(spec: AgentSpec, *, command: tuple[str, ...], dialect: Dialect
         ends_by_itself=False,
         permissions={"ask": ()},
         allow="bullpen answers what it asks",
-        sessions=None,
+        tools=tools_by_protocol,
+        sessions=sessions,
     )
 
 
@@ -47,6 +57,7 @@ SPEC = AgentSpec(
     ends_by_itself=False,
     permissions={"read-only": (), "edit": (), "ask": (), "full": ()},
     allow="bullpen answers what this program asks; what it asks is up to its own settings",
+    tools=tools_by_protocol,
     hints={
         "not_installed": "Check its command in your team file, and your PATH.",
         "not_signed_in": "Sign in with the program itself.",

@@ -1,22 +1,27 @@
 """The Agent Client Protocol: JSON-RPC in lines, with a session, prompts, and questions whether a tool may run."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bullpen import __version__
+from msgspec.structs import replace
+
+from bullpen.acp_protocol import METHOD_NOT_FOUND, PROTOCOL_VERSION
 from bullpen.agents.acp_records import Counts, ToolCall, offered, plan
+from bullpen.agents.acp_session import Request, choose_mode, choose_model, model_of, modes_of, no_mode
 from bullpen.agents.acp_words import (
     ENDINGS,
+    MOST_CHARACTERS,
     Dialect,
     Question,
     Refusal,
     chosen,
     failure_of,
-    model_of,
-    modes_of,
-    no_mode,
+    introduction,
+    other_version,
 )
 from bullpen.agents.driver import Opening, stopped_by_a_person
+from bullpen.agents.tool_server import SERVER, TOOL_NAMES
 from bullpen.agents.usual_edits import is_usual_edit
 from bullpen.approvals import Answer
 from bullpen.turn_events import (
@@ -31,8 +36,6 @@ from bullpen.turn_events import (
     Thinking,
 )
 
-PROTOCOL_VERSION = 1
-METHOD_NOT_FOUND = -32601
 MOST_FOLLOW_UPS = 20
 """Prompts of ours in one turn: a model may ask again and again for what it is refused."""
 MOST_REPLIES = 10_000
@@ -62,13 +65,16 @@ class AcpDriver:
         self._requests = 0
         self._replies = 0
         self._session = ""
+        self._is_begun = True
+        """Whether its session is there, or will be a new one."""
         self._mode = ""
+        self._set_mode: Request = ("", {})
         self._version: str | None = None
         self._has_prompted = False
         self._is_prompting = False
         self._is_stopped = False
         self._stopped_because = ""
-        self._counts = Counts()
+        self._counts = Counts(adds_up=dialect.usage_adds_up)
         self._answer = bytearray()
         self._before_tools = bytearray()
         self._calls: dict[str, ToolCall] = {}
@@ -77,10 +83,7 @@ class AcpDriver:
         self._refusals: list[Refusal] = []
         self._told: list[str] = []
         self._follow_ups = 0
-        capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
-        ours = {"name": "bullpen", "title": "bullpen", "version": __version__}
-        given = {"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": capabilities, "clientInfo": ours}
-        self._request("initialize", given, self._on_initialized)
+        self._request("initialize", introduction(), self._on_initialized)
 
     def parse(self, record: Any) -> Iterator[Event]:
         """Yield the events of one message of the agent."""
@@ -105,7 +108,7 @@ class AcpDriver:
                 if self._is_stopped:
                     yield from self._ending("cancelled")
                 else:
-                    yield self._over(failure_of(error))
+                    yield self._over(failure_of(error, is_loading=not self._is_begun))
             case {"id": _}:
                 pass  # an answer to nothing that was asked, or a second one
             case _:
@@ -116,6 +119,9 @@ class AcpDriver:
         asked = self._questions.pop(question, None)
         if asked is None:
             return
+        if asked.choices is not None and answer.verdict == "yes":
+            self._choose_words(asked, asked.choices, answer.text)
+            return
         # A changed command cannot be passed on, and the one that was asked for must not run.
         is_yes = answer.verdict == "yes" and not answer.command and "allow_once" in asked.options
         self._reply(asked.number, chosen(asked.options.get("allow_once" if is_yes else "reject_once")))
@@ -125,6 +131,12 @@ class AcpDriver:
         elif not is_yes and len(self._refusals) < MOST_FOLLOW_UPS:
             reason = f"Run this instead: {answer.command}" if answer.command else answer.reason
             self._refusals.append(Refusal(asked.about, reason or (NOT_ONCE if answer.verdict == "yes" else "")))
+
+    def _choose_words(self, asked: Question, choices: dict[str, str], text: str) -> None:
+        """Answer with what a person chose; other words follow when the prompt has ended."""
+        if text and text not in choices:
+            self._told.append(f"(bullpen: {asked.about[:MOST_CHARACTERS]!r} is answered:) {text}")
+        self._reply(asked.number, chosen(choices.get(text, asked.options.get("reject_once"))))
 
     def tell(self, text: str) -> bool:
         """Keep words until the agent asks for them, or else its prompt has ended; False if it never asks."""
@@ -165,22 +177,26 @@ class AcpDriver:
 
     def _on_initialized(self, result: dict[str, Any]) -> Iterator[Event]:
         if result.get("protocolVersion") != PROTOCOL_VERSION:
-            version = result.get("protocolVersion")
-            message = (
-                f"It speaks version {version} of the Agent Client Protocol, and bullpen speaks {PROTOCOL_VERSION}."
-            )
+            message = other_version(result.get("protocolVersion"))
             yield self._over(Failed(kind="protocol_broken", message=message))
             return
         match result.get("agentInfo"):
             case {"version": str(version)}:
                 self._version = version
-        given: dict[str, Any] = {"cwd": self._opening.folder, "mcpServers": []}
+        given: dict[str, Any] = {"cwd": self._opening.folder, "mcpServers": self._servers}
         session = self._opening.session
         if session is not None and session.origin == "resumed":
-            self._session = session.id
+            self._session, self._is_begun = session.id, False
             self._request("session/load", {"sessionId": session.id, **given}, self._on_session)
         else:
             self._request("session/new", given, self._on_session)
+
+    @property
+    def _servers(self) -> list[dict[str, Any]]:
+        if not self._opening.server or not self._dialect.takes_servers:
+            return []
+        program, *arguments = self._opening.server
+        return [{"name": SERVER, "command": program, "args": arguments, "env": []}]
 
     def _on_session(self, result: dict[str, Any]) -> Iterator[Event]:
         # The id of a session that is loaded is known, and need not be told again.
@@ -188,20 +204,33 @@ class AcpDriver:
         if not isinstance(session, str) or not session:
             yield self._over(Failed(kind="protocol_broken", message="It did not say which session it began."))
             return
-        self._session = session
+        self._session, self._is_begun = session, True
         yield Started(session_id=session, model=model_of(result), cli_version=self._version)
+        choices: list[Request] = []
         offers = modes_of(result)
         mode = next((mode for mode in self._dialect.modes if mode in offers), "")
         if mode:
-            self._mode = mode
-            given = {"sessionId": session, "modeId": mode}
-            self._request("session/set_mode", given, lambda _: self._prompt(self._opening.prompt))
+            self._mode, self._set_mode = mode, choose_mode(result, session, mode)
+            choices.append(self._set_mode)
         elif self._dialect.needs_mode:
             yield self._over(Failed(kind="protocol_broken", message=no_mode(offers)))
-        else:
-            if offers:
-                yield Notice(kind="warning", text=no_mode(offers))
+            return
+        elif offers:
+            yield Notice(kind="warning", text=no_mode(offers))
+        if self._dialect.sets_model and (model := self._opening.model):
+            if choice := choose_model(result, session, model):
+                choices.append(choice)
+            else:
+                yield Notice(kind="warning", text=f"It lets nobody choose its model, so it is not {model}")
+        yield from self._choose(choices)
+
+    def _choose(self, choices: list[Request]) -> Iterator[Event]:
+        """Make one choice after the other, and then begin."""
+        if not choices:
             yield from self._prompt(self._opening.prompt)
+            return
+        (method, given), *others = choices
+        self._request(method, given, lambda _: self._choose(others))
 
     def _prompt(self, text: str) -> Iterator[Event]:
         """Give the agent something to do."""
@@ -242,9 +271,12 @@ class AcpDriver:
         meta = meta if isinstance(meta, dict) else {}
         self._counts.add_request(meta.get("usage"))
         # A subagent's text is for the agent, not for the team.
-        if text and not meta.get("parentToolCallId"):
+        if text and not self._is_of_program(text) and not meta.get("parentToolCallId"):
             self._answer += text.encode(errors="replace")
             yield TextDelta(text)
+
+    def _is_of_program(self, text: str) -> bool:
+        return bool(self._dialect.own_words) and re.fullmatch(self._dialect.own_words, text) is not None
 
     def _on_call(self, number: str, update: dict[str, Any]) -> Iterator[Event]:
         call = self._call(number)
@@ -277,8 +309,7 @@ class AcpDriver:
         yield Notice(kind="warning", text=f"It went into its mode {mode}, and was sent back to {self._mode}")
         if self._replies < MOST_REPLIES:
             self._replies += 1
-            given = {"sessionId": self._session, "modeId": self._mode}
-            self._request("session/set_mode", given, lambda _: iter(()))
+            self._request(*self._set_mode, lambda _: iter(()))
 
     # What it asks.
 
@@ -301,7 +332,10 @@ class AcpDriver:
         question = call.question(f"q{self._asked}", self._opening.folder)
         options = dict(reversed([*offered(params.get("options"))]))
         about = question.command or call.title or question.tool
-        self._questions[question.id] = Question(number, options, about)
+        choices = call.choices(params.get("options"))
+        if choices is not None:
+            question = replace(question, kind="question", choices=tuple(choices), why=question.why or about)
+        self._questions[question.id] = Question(number, options, about, choices)
         unasked = self._unasked(question)
         if unasked is None:
             yield question
@@ -310,9 +344,12 @@ class AcpDriver:
 
     def _unasked(self, question: ApprovalAsked) -> Answer | None:
         """Return the answer that the member's permissions give; None: people are asked."""
-        permissions = self._opening.permissions
-        if permissions == "full":
+        permissions, prefix = self._opening.permissions, self._dialect.own_tools
+        own = [f"{prefix}{name}" for name in TOOL_NAMES] if self._opening.server and prefix else []
+        if question.kind == "tool" and question.tool in own:
             return Answer(verdict="yes")
+        if permissions == "full":
+            return None if question.kind == "question" else Answer(verdict="yes")
         if permissions != "read-only" and is_usual_edit(question, self._opening.folder):
             return Answer(verdict="yes")
         return None if permissions == "ask" else Answer(verdict="no", reason=ONLY[permissions])
@@ -351,6 +388,11 @@ class AcpDriver:
             yield ApprovalOver(id=question, is_answered=False)
         self._questions.clear()
         reason = result.get("stopReason")
+        begins = self._dialect.errors_begin_with.encode()
+        if begins and "usage" not in result and self._answer.startswith(begins):
+            message = self._answer.removeprefix(begins).decode(errors="replace")
+            yield self._over(Failed(kind="crashed", message=message))
+            return
         if words := self._next_words(reason):
             yield from self._prompt(words)
             return

@@ -8,17 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from bullpen.acp_protocol import ASKED_KINDS, QUESTION
 from bullpen.agents.common_records import count, todo_list
-from bullpen.turn_events import ApprovalAsked, AskedKind, TodoList, ToolFinished, ToolStarted, Usage
+from bullpen.turn_events import ApprovalAsked, TodoList, ToolFinished, ToolStarted, Usage
 
-ASKED_KINDS: Mapping[str, AskedKind] = {
-    "execute": "command",
-    "edit": "edit",
-    "delete": "edit",
-    "move": "edit",
-    "fetch": "network",
-}
-"""What is asked for, by the kind of the tool; any other kind is a tool like any other."""
+SHOWN = frozenset({"args", "command", "cwd", "description", "directory"})
+"""What is given with a command and shown as the command, its folder, or why."""
 CONTEXT_LINES = 3
 _NAME = re.compile(r"[a-z][A-Za-z0-9_-]*")
 # Gemini tells the folder of a command only in a text for people.
@@ -43,11 +38,15 @@ class ToolCall(Struct):
     text: str = ""
     raw_output: Any = None
     is_started: bool = False
+    is_question: bool = False
+    """Whether the agent says that it only asks something: other teams of bullpen do."""
 
     def learn(self, told: Mapping[str, Any]) -> None:
         """Add what a record tells."""
         meta = told.get("_meta")
-        self.name = (_text(meta.get("toolName")) if isinstance(meta, dict) else "") or self.name
+        meta = meta if isinstance(meta, dict) else {}
+        self.name = _text(meta.get("toolName")) or _text(meta.get("tool_name")) or self.name
+        self.is_question = self.is_question or meta.get(QUESTION) is True
         self.kind = _text(told.get("kind")) or self.kind
         self.title = _text(told.get("title")) or self.title
         self.label = self.label or self.title
@@ -107,10 +106,22 @@ class ToolCall(Struct):
             command=command,
             diff=self.diff,
             paths=() if command else tuple(dict.fromkeys((*self.edited, *self.paths))),
-            details={} if command or self.diff else {"title": self.title, **self.given},
+            details=self._details(command),
             folder=os.path.normpath(os.path.join(folder, self._folder)),  # noqa: PTH118
             why=self.text or _text(self.given.get("description")),
         )
+
+    def choices(self, options: object) -> dict[str, str] | None:
+        """Return the answers of which only a person can choose one, with their ids; None: it asks for a permission."""
+        names = dict(_named(options))
+        is_permission = self.name or self.kind in ASKED_KINDS or not (self.is_question or len(names) > 1)
+        return None if is_permission else names
+
+    def _details(self, command: str) -> dict[str, Any]:
+        """Return what else it is given than what is shown as a command or a diff."""
+        if command:
+            return {name: value for name, value in self.given.items() if name not in SHOWN}
+        return {} if self.diff else {"title": self.title, **self.given}
 
     @property
     def _folder(self) -> str:
@@ -124,16 +135,21 @@ class ToolCall(Struct):
 
     @property
     def command(self) -> str:
-        """The whole command, exactly as it would run; empty if it runs none."""
-        if ASKED_KINDS.get(self.kind) == "edit":
-            return ""  # an editor's own command
+        """The whole command, exactly as it would run; empty if it runs none.
+
+        The "command" of any other tool may be anything.
+        """
+        if self.kind != "execute":
+            return ""
+        arguments = self.given.get("args")
+        more = [shlex.join(map(str, arguments))] if isinstance(arguments, list) and arguments else []
         match self.given.get("command"):
             case str(command) if command:
-                return command
+                return " ".join([command, *more])
             case [*words] if words:
-                return shlex.join(map(str, words))
+                return " ".join([shlex.join(map(str, words)), *more])
             case _:
-                return self.title if self.kind == "execute" else ""
+                return self.title
 
 
 def _text(value: object) -> str:
@@ -188,6 +204,8 @@ class Counts(Struct):
     of_prompts: tuple[int, int, int] = (0, 0, 0)
     context_window: int = 0
     cost_usd: float | None = None
+    adds_up: bool = False
+    """Whether what is told for a prompt includes all prompts before it."""
 
     def add_request(self, told: object) -> None:
         """Add what one request to the model used."""
@@ -195,7 +213,8 @@ class Counts(Struct):
 
     def add_prompt(self, result: Mapping[str, Any]) -> None:
         """Add what the answer to a prompt says of its use."""
-        self.of_prompts = _sum(self.of_prompts, _counts_of_prompt(result))
+        told = _counts_of_prompt(result)
+        self.of_prompts = told if self.adds_up and any(told) else _sum(self.of_prompts, told)
 
     def learn(self, update: Mapping[str, Any]) -> None:
         """Note how much the model can take in, and what the session has cost."""
@@ -229,7 +248,10 @@ def _counts_of_prompt(result: Mapping[str, Any]) -> tuple[int, int, int]:
 
 def _counts(told: object) -> tuple[int, int, int]:
     told = told if isinstance(told, dict) else {}
-    return count(told.get("inputTokens")), count(told.get("outputTokens")), count(told.get("cachedReadTokens"))
+    taken, given, cached = (count(told.get(name)) for name in ("inputTokens", "outputTokens", "cachedReadTokens"))
+    # Some count what was cached as taken in, too, and some do not: the total tells.
+    is_apart = count(told.get("totalTokens")) >= taken + given + cached
+    return taken + (cached if is_apart else 0), given, cached
 
 
 def _sum(some: tuple[int, int, int], others: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -242,3 +264,10 @@ def offered(options: object) -> Iterator[tuple[str, str]]:
         match option:
             case {"kind": str(kind), "optionId": str(option_id)}:
                 yield kind, option_id
+
+
+def _named(options: object) -> Iterator[tuple[str, str]]:
+    for option in options if isinstance(options, list) else ():
+        match option:
+            case {"kind": "allow_once", "optionId": str(option_id), "name": str(name)}:
+                yield name, option_id

@@ -1,4 +1,4 @@
-"""The Agent Client Protocol's words: how agents differ, what they say of themselves, answers to them, errors."""
+"""The Agent Client Protocol's words: how agents differ, answers to them, errors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bullpen import __version__
+from bullpen.acp_protocol import PROTOCOL_VERSION, SIGN_IN_NEEDED
 from bullpen.turn_events import Failed, FailureKind
 
-SIGN_IN_NEEDED = -32000
 MOST_CHARACTERS = 500
 """Of what was refused, in the words to the agent, which knows it."""
 ENDINGS: Mapping[str, tuple[FailureKind, str]] = {
@@ -31,6 +32,19 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Whether the id of a call begins with the name of its tool and two underscores."""
     words_request: str = ""
     """The agent's request for words of people while it works. Empty: it takes none."""
+    sets_model: bool = False
+    """Whether its model is chosen by way of the protocol, and not with an option of its command."""
+    takes_servers: bool = True
+    """Whether its MCP servers are told when its session begins, and not with an option of its command."""
+    usage_adds_up: bool = False
+    """Whether the use that is told for a prompt includes that of all prompts before it."""
+    own_words: str = ""
+    """A pattern for what the program itself says as if the agent had said it."""
+    errors_begin_with: str = ""
+    """How an error begins that is told as the agent's answer, to a prompt that used nothing."""
+    own_tools: str = ""
+    """How the names of the turn's own tools begin, if nothing that a model writes can be taken for one of them. Empty:
+    people are asked about these tools as about any other."""
 
 
 class Question(Struct, frozen=True):
@@ -39,6 +53,8 @@ class Question(Struct, frozen=True):
     number: int | str
     options: dict[str, str]
     about: str
+    choices: dict[str, str] | None = None
+    """The ids of its answers, by their words; None: it is whether something may be done."""
 
 
 class Refusal(Struct, frozen=True):
@@ -53,37 +69,21 @@ class Refusal(Struct, frozen=True):
         return f"(bullpen: {self.about[:MOST_CHARACTERS]!r} is not allowed. {self.reason}".rstrip() + ")"
 
 
+def introduction() -> dict[str, Any]:
+    """Return what an agent is told first: who we are, and that it works with files and terminals by itself."""
+    capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+    ours = {"name": "bullpen", "title": "bullpen", "version": __version__}
+    return {"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": capabilities, "clientInfo": ours}
+
+
+def other_version(version: object) -> str:
+    """Return the sentence for an agent that speaks another version."""
+    return f"It speaks version {version} of the Agent Client Protocol, and bullpen speaks {PROTOCOL_VERSION}."
+
+
 def chosen(option: str | None) -> dict[str, Any]:
     """Return the answer to a question; without a fitting option it is taken back, and nothing is done."""
     return {"outcome": {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}}
-
-
-def model_of(result: dict[str, Any]) -> str | None:
-    """Return the model that a session uses, as people call it."""
-    match result:
-        case {"models": {"currentModelId": str(model), "availableModels": [*models]}}:
-            names = [one.get("name") for one in models if isinstance(one, dict) and one.get("modelId") == model]
-            return next((name for name in names if isinstance(name, str)), model)
-        case {"configOptions": [*options]}:
-            values = [one.get("currentValue") for one in options if isinstance(one, dict) and one.get("id") == "model"]
-            return next((value for value in values if isinstance(value, str)), None)
-        case _:
-            return None
-
-
-def modes_of(result: dict[str, Any]) -> list[str]:
-    """Return the ids of the modes that an agent offers."""
-    match result.get("modes"):
-        case {"availableModes": [*modes]}:
-            return [mode["id"] for mode in modes if isinstance(mode, dict) and isinstance(mode.get("id"), str)]
-        case _:
-            return []
-
-
-def no_mode(offers: list[str]) -> str:
-    """Return the sentence for an agent that offers no mode that is known."""
-    offered_modes = f"it offers {', '.join(offers)}" if offers else "it offers no modes"
-    return f"It has no mode of which bullpen knows that people are asked in it: {offered_modes}"
 
 
 def _vendors_words(message: str) -> str:
@@ -99,8 +99,8 @@ def _vendors_words(message: str) -> str:
             return message
 
 
-def failure_of(error: dict[str, Any]) -> Failed:
-    """Return what an error means."""
+def failure_of(error: dict[str, Any], *, is_loading: bool = False) -> Failed:
+    """Return what an error means; while a session is loaded, that it is lost."""
     code, message = error.get("code"), _vendors_words(str(error.get("message") or "It gave no reason."))
     match error.get("data"):
         case str(details) | {"details": str(details)} | {"message": str(details)} if details not in message:
@@ -111,4 +111,5 @@ def failure_of(error: dict[str, Any]) -> Failed:
         return Failed(kind="not_signed_in", message=message)
     # Some give the status of the vendor's answer as the code.
     is_status = isinstance(code, int) and 400 <= code < 600 and str(code) not in message
-    return Failed(kind="crashed", message=f"{message} ({code})" if is_status else message)
+    kind: FailureKind = "session_lost" if is_loading else "crashed"
+    return Failed(kind=kind, message=f"{message} ({code})" if is_status else message)

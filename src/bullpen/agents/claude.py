@@ -1,16 +1,16 @@
 """Claude Code: `claude -p`, stream-json."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from bullpen.agents.claude_driver import ClaudeDriver
 from bullpen.agents.claude_rules import ALLOWED, rule_arguments
-from bullpen.agents.common_records import count, todo_list
+from bullpen.agents.common_records import count, price, todo_list
 from bullpen.agents.driver import Opening
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
+from bullpen.agents.tool_server import SERVER, server_config
 from bullpen.context.assemblers import ClaudeContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -161,14 +161,9 @@ def usage_of_models(result: dict[str, Any]) -> Usage:
         input_tokens=total("inputTokens") + cached + total("cacheCreationInputTokens"),
         output_tokens=total("outputTokens"),
         cached_tokens=cached,
-        cost_usd=_cost(result.get("total_cost_usd")),
+        cost_usd=price(result.get("total_cost_usd")),
         context_window=max((count(usage.get("contextWindow")) for usage in per_model), default=0),
     )
-
-
-def _cost(dollars: Any) -> float | None:
-    is_number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
-    return dollars if is_number and 0 <= dollars < math.inf else None
 
 
 def _failed(result: dict[str, Any]) -> Failed:
@@ -185,6 +180,10 @@ def _failed(result: dict[str, Any]) -> Failed:
 
 def _driver(opening: Opening) -> ClaudeDriver:
     return ClaudeDriver(opening, ClaudeParser())
+
+
+def _tools(server: Sequence[str]) -> tuple[str, ...]:
+    return ("--mcp-config", server_config(server), "--allowedTools", f"mcp__{SERVER}")
 
 
 _SPEC = AgentSpec(
@@ -213,6 +212,7 @@ _SPEC = AgentSpec(
         "full": ("--dangerously-skip-permissions",),
     },
     allow=AllowRules(flag="--allowedTools", rules=("Bash({})", "Bash({} *)")),
+    tools=_tools,
     max_prompt_bytes=10_000_000,
     environment=("ANTHROPIC_*", "CLAUDE_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION", "DISABLE_*", "IS_SANDBOX"),
     failures=(

@@ -11,16 +11,26 @@ from typing import Any
 
 import msgspec
 
+from bullpen.agents.tool_server import SERVER
+from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
+
 ALLOWED = ("Edit(./**)",)
 """Edits in the folder. Its own mode for edits would also run rm, mv and other commands that change files there."""
+ASKED = (
+    *(f"Edit(./**/{name}/**)" for name in sorted(SETTINGS_FOLDERS)),
+    *(f"Edit(./**/{name})" for name in sorted(SETTINGS_FILES)),
+)
+"""Files in the folder that decide what agents may do."""
 _FROM_ITS_FOLDER = re.compile(r"^(\w+)\(/(?!/)")
 """A rule for a path that begins at the folder of the settings."""
 
 
-def rule_arguments(environment: Mapping[str, str]) -> tuple[str, ...]:
+def rule_arguments(environment: Mapping[str, str], has_tools: bool) -> tuple[str, ...]:
     """Return the arguments that give the CLI its rules."""
     folder = Path(environment.get("CLAUDE_CONFIG_DIR") or Path(environment.get("HOME", "~"), ".claude")).expanduser()
-    rules = {"allow": list(ALLOWED), **_strict_rules(folder)}
+    allowed = [*ALLOWED, *([f"mcp__{SERVER}"] if has_tools else [])]
+    strict = _strict_rules(folder)
+    rules = {"allow": allowed, **strict, "ask": [*ASKED, *strict.get("ask", ())]}
     settings = {"allowManagedPermissionRulesOnly": True, "permissions": rules}
     return ("--managed-settings", msgspec.json.encode(settings).decode())
 

@@ -1,13 +1,15 @@
 """Codex CLI: `codex exec --json`, and `codex app-server` where people are asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from bullpen.agents.codex_driver import CodexDriver
 from bullpen.agents.common_records import usage
 from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
+from bullpen.agents.tool_server import CALL_SECONDS, SERVER
 from bullpen.context.assemblers import CodexContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -106,6 +108,16 @@ def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
     )
 
 
+def _tools(server: Sequence[str]) -> tuple[str, ...]:
+    """Return the arguments with a table of TOML. A string of JSON is one of TOML, too."""
+    command, *arguments = (msgspec.json.encode(word).decode() for word in server)
+    table = (
+        f"{{command={command},args=[{','.join(arguments)}],required=true,tool_timeout_sec={CALL_SECONDS},"
+        'default_tools_approval_mode="approve"}'
+    )
+    return ("-c", f"mcp_servers.{SERVER}={table}")
+
+
 # Commands that the model runs must not find the key in their environment.
 _KEEP_KEY = ("-c", 'shell_environment_policy.inherit="core"')
 _SESSIONS = SessionSpec(
@@ -139,6 +151,7 @@ _RUNNING = AgentSpec(
         "full": ("--sandbox", "danger-full-access"),
     },
     allow="Codex runs any command, in its own sandbox",
+    tools=_tools,
     max_prompt_bytes=1_048_576,
     environment=("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*"),
     failures=(
@@ -165,6 +178,6 @@ _ASKING = replace(
     # The model, the sandbox and the session are said to it and not given as arguments.
     model_flag=None,
     permissions={"ask": ()},
-    sessions=replace(_SESSIONS, resume=(), fork=()),
+    sessions=replace(_SESSIONS, is_said=True),
 )
 SPEC = replace(_RUNNING, asking=_ASKING)

@@ -9,11 +9,10 @@ from msgspec import Struct
 
 from bullpen.agents.codex_items import changes_in, paths_of
 from bullpen.agents.free_reading import is_inside, only_reads
+from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
 from bullpen.approvals import Answer
-from bullpen.turn_events import ApprovalAsked
+from bullpen.turn_events import OR, ApprovalAsked
 
-PROTECTED = frozenset({".agents", ".aws", ".codex", ".git"})
-"""Folders that Codex's own sandbox keeps as they are: what is in there makes programs run."""
 DECISIONS = {"yes": "accept", "no": "decline", "stop": "cancel"}
 """Never acceptForSession, and no amendments: those hold for longer, and some are written to disk."""
 
@@ -101,7 +100,8 @@ def _changes(params: dict[str, Any], items: Mapping[str, Item]) -> list[dict[str
 def _is_ours(path: str, folder: str) -> bool:
     # Where a link leads counts: its sandbox does not always hold after a yes.
     is_there = is_inside(path, folder) and is_inside(os.path.realpath(path), os.path.realpath(folder))
-    return is_there and not PROTECTED & {part.lower() for part in PurePath(path).parts}
+    parts = {part.lower() for part in PurePath(path).parts}
+    return is_there and not parts & SETTINGS_FOLDERS and PurePath(path).name not in SETTINGS_FILES
 
 
 def _command(question: str, params: dict[str, Any]) -> ApprovalAsked:
@@ -158,12 +158,14 @@ def _tool(question: str, server: str, params: dict[str, Any], items: Mapping[str
     given = about.get("tool_params") if isinstance(about, dict) else None
     # The request does not name the tool but for people. Of several that are called alike, it may be any.
     names = {
-        item.get("tool") for item in items.values() if item.get("server") == server and item.get("arguments") == given
+        f"{server}.{item.get('tool')}"
+        for item in items.values()
+        if item.get("server") == server and item.get("arguments") == given
     }
     return ApprovalAsked(
         id=question,
         kind="tool",
-        tool=f"{server}.{names.pop()}" if len(names) == 1 else server,
+        tool=OR.join(sorted(names)) or server,
         details=given if isinstance(given, dict) else {},
         folder=folder,
         why=str(params.get("message") or ""),

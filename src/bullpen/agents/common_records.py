@@ -1,4 +1,4 @@
-"""Records that several CLIs write in the same form under different names: counts, usage, to-do lists."""
+"""Records that several CLIs write in the same form under different names: counts, prices, usage, to-do lists."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +9,13 @@ from bullpen.turn_events import TodoItem, TodoList, Usage
 def count(value: object) -> int:
     """Return a count that a CLI reports, or 0 if it is not a valid one."""
     return value if isinstance(value, int) and 0 <= value < 2**53 else 0
+
+
+def price(dollars: object) -> float | None:
+    """Return what a CLI says that something cost, or None if that cannot be a price."""
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float):
+        return None
+    return float(dollars) if 0 <= dollars < 2**53 else None
 
 
 def usage(counts: object, *, cached: str) -> Usage:

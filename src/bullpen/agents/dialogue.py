@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import count
 
 import msgspec
+from msgspec.structs import replace
 
+from bullpen.agents.asked_time import AskedTime
 from bullpen.agents.driver import Driver
 from bullpen.approvals import NOBODY_ANSWERS, Answer
 from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event
@@ -29,27 +32,18 @@ async def nobody(_: ApprovalAsked) -> Answer:
 class Dialogue:
     """One turn's talk with its program, by way of a driver."""
 
-    def __init__(self, driver: Driver, ask: Ask, emit: Callable[[Event], None]) -> None:
+    def __init__(self, driver: Driver, ask: Ask, emit: Callable[[Event], None], asked: AskedTime) -> None:
         self._driver = driver
         self._ask = ask
         self._emit = emit
         self._write: Callable[[bytes], None] | None = None
         self._open: dict[str, asyncio.Future[Answer]] = {}
+        """By the program's own ids."""
+        self._used: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
         """Done when nothing more is said."""
-        self._asked_since = 0.0
-        self._asked_seconds = 0.0
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether the program waits for an answer."""
-        return bool(self._open)
-
-    @property
-    def asked_seconds(self) -> float:
-        """How long the program has waited for answers so far."""
-        return self._asked_seconds + (self._loop.time() - self._asked_since if self._open else 0.0)
+        self._asked = asked
 
     def take_outgoing(self) -> bytes:
         """Return what is to be sent next."""
@@ -79,27 +73,36 @@ class Dialogue:
         if len(self._open) >= MOST_OPEN:
             self._driver.answer(question.id, TOO_MANY)
             return
-        if not self._open:
-            self._asked_since = self._loop.time()
-        self._emit(question)
-        self._open[question.id] = asking = asyncio.ensure_future(self._ask(question))
+        self._asked.begin()
+        asked = replace(question, id=self._new_id(question.id))
+        self._emit(asked)
+        self._open[question.id] = asking = asyncio.ensure_future(self._ask(asked))
         # A task that is cancelled before it begins runs nothing of its own.
-        asking.add_done_callback(partial(self._answered, question.id))
+        asking.add_done_callback(partial(self._answered, question.id, asked.id))
+
+    def _new_id(self, given: str) -> str:
+        """Return the id of a question: one that a program uses again gets a number.
+
+        The answer to one question is never the answer to another.
+        """
+        ids = (given if number == 1 else f"{given}.{number}" for number in count(1))
+        chosen = next(one for one in ids if one not in self._used)
+        self._used.add(chosen)
+        return chosen
 
     def on_over(self, over: ApprovalOver) -> None:
         """Ask nobody any more: the program has taken a question back."""
         if asking := self._open.get(over.id):
             asking.cancel()
 
-    def _answered(self, question: str, asking: "asyncio.Future[Answer]") -> None:
-        if len(self._open) == 1:
-            self._asked_seconds += self._loop.time() - self._asked_since
+    def _answered(self, question: str, known_as: str, asking: "asyncio.Future[Answer]") -> None:
+        self._asked.end()
         del self._open[question]
         is_answered = not asking.cancelled()
         if is_answered:
             # Without a record of the answer, nothing may be done.
             self._driver.answer(question, NOT_ANSWERED if asking.exception() else asking.result())
-        self._emit(ApprovalOver(id=question, is_answered=is_answered))
+        self._emit(ApprovalOver(id=known_as, is_answered=is_answered))
         self.send()
 
     def close(self, *, interrupted: bool = False) -> None:

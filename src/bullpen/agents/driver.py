@@ -22,6 +22,8 @@ class Opening(Struct, frozen=True, kw_only=True):
     permissions: Permission
     model: str | None = None
     session: SessionUse | None = None
+    server: tuple[str, ...] = ()
+    """The command of the MCP server with the turn's tools; empty: there is none."""
 
 
 class Driver(Protocol):

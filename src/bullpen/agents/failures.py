@@ -72,7 +72,8 @@ ERRORS: Mapping[FailureKind, type[errors.AgentFailed]] = {
 
 _EPOCH_RESET = re.compile(r"usage limit reached\|(\d{9,11})")
 _RESET = re.compile(
-    r"(?:resets?(?: at| in| on)?|(?:try|retry) (?:again )?(?:at|in|after)|retry.?after:?) ([^.\n·]{1,60})",
+    r"(?:resets?(?: at| in| on)?|(?:try|retry) (?:again )?(?:at|in|after)|retry.?after:?) "
+    r"((?:[^.\n·]|\.(?=\d)){1,60})",
     re.IGNORECASE,
 )
 

@@ -16,6 +16,9 @@ FIND_DOES = ("-delete", "-exec", "-fls", "-fprint", "-ok")
 RIPGREP_RUNS = ("--hostname", "--pre", "--search")
 """Beginnings of options with which ripgrep runs other programs."""
 
+LONGEST_COMMAND = 10_000
+"""Longer ones are not taken apart: that takes a time that grows with the square of their length."""
+
 # Nothing that a shell replaces, and no quotes inside of quotes. What follows a command may be one more.
 _TOKEN = re.compile(
     r""" *(?:(?P<operator>\|\||&&|\||;)|(?P<quiet>2>(?:&1|/dev/null)(?=[ |&;]|$))"""
@@ -39,9 +42,9 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _script(command: str) -> str:
-    """Return what a shell is given to run; nothing if the command is not a shell's."""
+    """Return what a shell is given to run; nothing if the command is not a shell's, or very long."""
     try:
-        words = shlex.split(command)
+        words = shlex.split(command) if len(command) <= LONGEST_COMMAND else []
     except ValueError:
         return ""
     match words:

@@ -9,6 +9,7 @@ from bullpen.agents.acp import asking_in_acp
 from bullpen.agents.acp_words import Dialect
 from bullpen.agents.common_records import todo_list, usage
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
+from bullpen.agents.tool_server import SERVER
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -19,6 +20,11 @@ from bullpen.turn_events import (
     TextDelta,
     ToolFinished,
     ToolStarted,
+)
+
+GOOGLE_ACCOUNTS = (
+    "Google accounts work only with a licence for Gemini Code Assist Standard or Enterprise: "
+    "those without one, and AI Pro and Ultra, ended on 2026-06-18."
 )
 
 
@@ -85,6 +91,7 @@ ONE_WAY = AgentSpec(
     # It looks for an allowed command anywhere in a call, so a made-up parameter {"x": {"command": "pytest "}} would let
     # any other command run: read-only would not hold.
     allow=AllowRules(flag="--allowed-tools", rules=("run_shell_command({})",), permissions=("edit",)),
+    # For one run it takes servers only from a file of root's, so it has the turn's tools only where people are asked.
     # Above about 4.1 MB it sends nothing, prints nothing and exits with 0.
     max_prompt_bytes=4_000_000,
     environment=("GEMINI_*", "GOOGLE_*", "CLOUD_SDK_*"),
@@ -101,13 +108,14 @@ ONE_WAY = AgentSpec(
     exit_codes={41: "not_signed_in", 53: "turn_limit", 55: "permission_refused"},
     hints={
         "not_installed": "Install it with: npm install -g @google/gemini-cli",
-        "not_signed_in": "Run `gemini` once and sign in, or set GEMINI_API_KEY.",
+        "not_signed_in": f"Set GEMINI_API_KEY, or sign in with `gemini`. {GOOGLE_ACCOUNTS}",
         "permission_refused": "Run `gemini` once in this folder and trust it.",
     },
     tested_versions=("0.61.0",),
     sign_in=SignInProbe(
         variables=("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI=true"),
         files=(".gemini/oauth_creds.json", ".gemini/.env"),
+        remarks={".gemini/oauth_creds.json": GOOGLE_ACCOUNTS},
     ),
     sessions=SessionSpec(
         start=("--session-id", "{id}"),
@@ -124,10 +132,11 @@ ONE_WAY = AgentSpec(
 )
 SPEC = replace(
     ONE_WAY,
+    # Without sessions: of those that it has just written it says that there are none, and calls come back as text.
     # Its mode is "default", not "autoEdit": there it also changes its own settings, and fetches pages, unasked.
     asking=asking_in_acp(
         ONE_WAY,
         command=("gemini", "--acp"),
-        dialect=Dialect(modes=("default",), ids_name_tools=True),
+        dialect=Dialect(modes=("default",), ids_name_tools=True, own_tools=f"mcp_{SERVER}_"),
     ),
 )

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bullpen.agents import guardian_program
+from bullpen.agents import guardian_program, process_tree
 from bullpen.agents.guardian_program import ANSWER, READY, REQUEST, STARTED
 
 logger = logging.getLogger(__name__)
@@ -178,6 +178,8 @@ def _spawned(source: int, end: int) -> int:
     """
     interpreter = Path(sys.executable).resolve(strict=True)
     command = [str(interpreter), "-I", "-S", "-", str(_SOCKET), f"guardian of {os.getpid()}"]
+    # What a program leaves is its child, and must not pass for a person's.
+    environment = {process_tree.TURN_VARIABLE: "guardian", **os.environ}
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     with contextlib.ExitStack() as opened:
         given = []
@@ -185,7 +187,7 @@ def _spawned(source: int, end: int) -> int:
             high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
             opened.callback(os.close, high)
             given.append((os.POSIX_SPAWN_DUP2, high, target))
-        return os.posix_spawn(interpreter, command, os.environ, file_actions=[*nowhere, *given], setsid=True)
+        return os.posix_spawn(interpreter, command, environment, file_actions=[*nowhere, *given], setsid=True)
 
 
 def _encoded(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> bytes:

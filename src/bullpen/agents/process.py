@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from bullpen.agents import guardian, process_tree, watchman
 from bullpen.agents.crash_records import CrashRecords
+from bullpen.config import DEPTH_VARIABLE, depth
 from bullpen.errors import UnsupportedSystem
 
 if sys.platform == "win32":
@@ -52,12 +53,15 @@ class Child:
         self._turn_id = uuid.uuid4().hex
         self._crash_records = crash_records
         self.last_activity = self._loop.time()
-        env = {**env, process_tree.TURN_VARIABLE: self._turn_id}
+        deeper = str(depth() + 1)
+        env = {**env, process_tree.TURN_VARIABLE: self._turn_id, DEPTH_VARIABLE: deeper}
         self._program, self._pipes = _started(argv, cwd, env, self._turn_id)
         self._exited = self._program.exited
+        self._family = [pid for pid in (self.pid, self._program.guardian_pid) if pid is not None]
         self._streams: list[asyncio.Future[None]] = []
         try:
             process_tree.running.add(self.pid)
+            process_tree.tools_of.update(dict.fromkeys(self._family, env.get(process_tree.TOOLS_VARIABLE, "")))
             self._crash_records.record(self.pid, self._turn_id, guardian_pid=self._program.guardian_pid)
             if self._program.guardian_pid is None:
                 watchman.watch(self._crash_records.folder)
@@ -69,7 +73,7 @@ class Child:
             self._streams += map(self._open_reader, from_child, (on_stdout, on_stderr))
         except BaseException:
             # Nobody gets this child, so nobody would stop it.
-            process_tree.running.discard(self.pid)
+            self._forget()
             self._program.abandon()
             self._close()
             raise
@@ -103,11 +107,16 @@ class Child:
                 break
             self._signal_group(number)
             await asyncio.wait([self._exited], timeout=GRACE_SECONDS)
-        process_tree.running.discard(self.pid)
+        self._forget()
         is_gone = await self._program.end_rest()
         self._close()
         if is_gone:
             self._crash_records.forget(self._turn_id)
+
+    def _forget(self) -> None:
+        process_tree.running.discard(self.pid)
+        for pid in self._family:
+            process_tree.tools_of.pop(pid, None)
 
     def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

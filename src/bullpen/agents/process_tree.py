@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 LINUX = sys.platform == "linux"
 TURN_VARIABLE = "BULLPEN_TURN"
-"""Set for every child to the id of its turn; its descendants inherit it."""
+"""Set for every child to the id of its turn; its descendants inherit it. Guardians, who adopt them, have it, too."""
+TOOLS_VARIABLE = "BULLPEN_TOOLS"
+"""Set for the program of a turn that has tools: where their socket is."""
 
 # Killed processes are gone at once, unless the kernel holds them in a system call.
 REAP_SECONDS = 2.0
@@ -33,6 +35,8 @@ GRACE_SECONDS = 0.3
 
 running: set[int] = set()
 """The programs that this process has started and not stopped yet."""
+tools_of: dict[int, str] = {}
+"""The socket of the tools of each of these, and of its guardian's, who adopts what it leaves; empty: it has none."""
 
 
 class ProcessId(Struct, frozen=True):
@@ -53,6 +57,7 @@ def process_table() -> ProcessTable:
 
 
 os.register_at_fork(after_in_child=running.clear)
+os.register_at_fork(after_in_child=tools_of.clear)
 
 
 def process_id(pid: int) -> ProcessId | None:
@@ -80,6 +85,49 @@ def processes_of_turn(turn_id: str) -> list[ProcessId]:
     table = process_table()
     found = _identities(pid for pid in table.all() if table.has_variable(pid, TURN_VARIABLE, turn_id))
     return [process for process in found if table.has_variable(process.pid, TURN_VARIABLE, turn_id)]
+
+
+def is_of_an_agent(process: ProcessId) -> bool | None:
+    """Return whether an agent is a process, or has started it: of this bullpen or of another one.
+
+    None: it cannot be known, since the process has ended, or changes its parents while they are looked at.
+    """
+    line, table = _with_ancestors(process), process_table()
+    if not line or table.has_variable(process.pid, TURN_VARIABLE) is None:
+        return None
+    # What runs as somebody else cannot be asked: neither a login nor the system is an agent of this user.
+    is_found = any(one.pid in running or table.has_variable(one.pid, TURN_VARIABLE) for one in line)
+    return is_found if is_found or _with_ancestors(process) == line else None
+
+
+def may_use_tools(pid: int, tools: str) -> bool:
+    """Return whether a process may use the tools with this socket: the program of their turn has started it.
+
+    So may what no agent has started. What has ended already may not: nobody knows whose it was.
+    """
+    process = process_id(pid)
+    line = [] if process is None else [one.pid for one in _with_ancestors(process)]
+    known = next((tools_of[one] for one in line if one in tools_of), None)
+    if known is not None or not line:
+        return known == tools
+    # An agent may have started us, too.
+    below = line[: line.index(os.getpid())] if os.getpid() in line else line
+    own, table = os.environ.get(TURN_VARIABLE, ""), process_table()
+    return not any(
+        table.has_variable(one, TURN_VARIABLE) and not (own and table.has_variable(one, TURN_VARIABLE, own))
+        for one in below
+    )
+
+
+def _with_ancestors(process: ProcessId) -> list[ProcessId]:
+    """Return a process, its parent, and so on, as far as they can be seen; nothing if it is not alive."""
+    line: list[ProcessId] = []
+    if is_alive(process):
+        pid, table = process.pid, process_table()
+        while pid and pid not in {one.pid for one in line} and (state := table.state(pid)) is not None:
+            line.append(ProcessId(pid, state.start_time))
+            pid = state.parent
+    return line if line[:1] == [process] else []
 
 
 def _identities(pids: Iterable[int]) -> list[ProcessId]:

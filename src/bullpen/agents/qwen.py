@@ -1,6 +1,6 @@
 """Qwen Code: `qwen`, stream-json, and `qwen --acp` if people are asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from bullpen.agents.acp import asking_in_acp
 from bullpen.agents.acp_words import Dialect
 from bullpen.agents.common_records import todo_list, usage
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
+from bullpen.agents.tool_server import CALL_SECONDS, SERVER, server_config
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.turn_events import (
     Event,
@@ -111,6 +112,22 @@ def _retry(data: Any) -> str:
             return "asking the model again"
 
 
+def _tools(server: Sequence[str]) -> tuple[str, ...]:
+    settings = server_config(server, trust=True, alwaysLoadTools=True, timeout=1000 * CALL_SECONDS)
+    return ("--mcp-config", settings)
+
+
+_SESSIONS = SessionSpec(
+    start=("--session-id", "{id}"),
+    resume=("--resume", "{id}"),
+    fork=("--resume", "{id}", "--fork-session"),
+    home=".qwen",
+    home_variable="QWEN_HOME",
+    files="projects/*/chats/{id}.jsonl",
+    chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
+    shortened='"subtype":"chat_compression"',
+    usage_adds_up=True,
+)
 ONE_WAY = AgentSpec(
     name="qwen-code",
     aliases=("qwen",),
@@ -143,6 +160,7 @@ ONE_WAY = AgentSpec(
         ),
         permissions=("edit",),
     ),
+    tools=_tools,
     # It drops anything over this and continues, with a warning that the model does not see.
     max_prompt_bytes=8_388_608,
     environment=("QWEN_*", "OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "GOOGLE_*", "DASHSCOPE_*", "BAILIAN_*"),
@@ -165,17 +183,7 @@ ONE_WAY = AgentSpec(
         variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
         files=(".qwen/settings.json", ".qwen/.env"),
     ),
-    sessions=SessionSpec(
-        start=("--session-id", "{id}"),
-        resume=("--resume", "{id}"),
-        fork=("--resume", "{id}", "--fork-session"),
-        home=".qwen",
-        home_variable="QWEN_HOME",
-        files="projects/*/chats/{id}.jsonl",
-        chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
-        shortened='"subtype":"chat_compression"',
-        usage_adds_up=True,
-    ),
+    sessions=_SESSIONS,
 )
 SPEC = replace(
     ONE_WAY,
@@ -183,6 +191,8 @@ SPEC = replace(
     asking=asking_in_acp(
         ONE_WAY,
         command=("qwen", "--acp"),
-        dialect=Dialect(modes=("default",), words_request="craft/drainMidTurnQueue"),
+        dialect=Dialect(modes=("default",), words_request="craft/drainMidTurnQueue", own_tools=f"mcp__{SERVER}__"),
+        # It chooses the id, and reports for each turn what that used.
+        sessions=replace(_SESSIONS, start=(), fork=(), is_said=True, usage_adds_up=False),
     ),
 )

@@ -14,7 +14,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.agents import guardian
+from bullpen.agents import guardian, process_tree
+from bullpen.agents.asked_time import AskedTime
 from bullpen.agents.crash_records import CrashRecords, end_leftover_processes, were_leftovers_ended
 from bullpen.agents.dialogue import Ask, Dialogue, Tell, nobody
 from bullpen.agents.driver import Driver, Opening
@@ -70,6 +71,8 @@ async def run_turn(
     on_output: Callable[[bytes], None] = lambda _: None,
     ask: Ask = nobody,
     on_tell: Callable[[Tell], None] = lambda _: None,
+    server: tuple[str, ...] = (),
+    asked: AskedTime | None = None,
 ) -> Reply:
     """Run the agent's program with one prompt, and return its answer.
 
@@ -77,19 +80,23 @@ async def run_turn(
     To cancel a turn, cancel the task: its processes are ended, and Failed holds the text so far. `on_command` gets the
     command line before it runs, and `on_output` the program's raw output. With `session` the CLI begins that session or
     continues it; if it begins another one instead, it is stopped, and SessionLost is raised. Where the CLI can ask,
-    `ask` answers, and the time limits stop meanwhile; where it can listen, `on_tell` gets what gives it words.
+    `ask` answers, and the time limits stop meanwhile; where it can listen, `on_tell` gets what gives it words. `server`
+    is the command of an MCP server that the CLI is told of, and `asked` the time in which people are asked there.
     """
     spec = spec.with_permissions(permissions)
+    asked = AskedTime() if asked is None else asked
     _refuse_system_text_without_a_flag(spec, output.system_flag)
     began = time.monotonic()
     folder = Path(cwd).absolute()
-    environment = child_environment(spec, env)
-    options = (*spec.arguments(permissions, model, allow), *spec.rule_arguments(environment), *arguments)
+    environment = {**child_environment(spec, env), **({process_tree.TOOLS_VARIABLE: server[-1]} if server else {})}
+    own = spec.arguments(permissions, model, allow)
+    options = (*own, *_tool_arguments(spec, environment, server), *arguments)
+    text = clean_text(output.prompt)
     opening = Opening(
-        prompt=clean_text(output.prompt), folder=str(folder), permissions=permissions, model=model, session=session
+        prompt=text, folder=str(folder), permissions=permissions, model=model, session=session, server=server
     )
     driver = spec.driver(opening) if spec.driver else None
-    dialogue = Dialogue(driver, ask, emit) if driver else None
+    dialogue = Dialogue(driver, ask, emit, asked) if driver else None
     transcript = _transcript(spec, emit, environment, session, on_output, driver)
     try:
         await prepare_for_agents()
@@ -99,7 +106,7 @@ async def run_turn(
             if dialogue is not None:
                 on_tell(dialogue.tell)
             ending = await _run_program(
-                spec, transcript, dialogue, command, prompt, folder, environment, idle_timeout, total_timeout
+                spec, transcript, dialogue, asked, command, prompt, folder, environment, idle_timeout, total_timeout
             )
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
@@ -107,6 +114,12 @@ async def run_turn(
     except _TurnFailed as error:
         command, ending = (), error.failure
     return _reply(spec, emit, transcript, ending, command, time.monotonic() - began)
+
+
+def _tool_arguments(spec: AgentSpec, environment: Mapping[str, str], server: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments that say which tools the CLI has, and what it may do with them unasked."""
+    tools = spec.tools(server) if server and spec.tools is not None else ()
+    return (*spec.rule_arguments(environment, bool(tools)), *tools)
 
 
 def _refuse_system_text_without_a_flag(spec: AgentSpec, text: str | None) -> None:
@@ -221,6 +234,7 @@ async def _run_program(
     spec: AgentSpec,
     transcript: Transcript,
     dialogue: Dialogue | None,
+    asked: AskedTime,
     command: tuple[str, ...],
     prompt: bytes,
     cwd: Path,
@@ -247,7 +261,7 @@ async def _run_program(
     if dialogue is not None:
         _connect(dialogue, transcript, child)
     try:
-        exit_code = await _end_of(spec, child, transcript, dialogue, idle_timeout, total_timeout)
+        exit_code = await _end_of(spec, child, transcript, dialogue, asked, idle_timeout, total_timeout)
         transcript.finish()
     except OtherSession as error:
         return Failed(kind="session_lost", message=str(error))
@@ -284,6 +298,7 @@ async def _end_of(
     child: Child,
     transcript: Transcript,
     dialogue: Dialogue | None,
+    asked: AskedTime,
     idle_timeout: float,
     total_timeout: float,
 ) -> int:
@@ -296,14 +311,14 @@ async def _end_of(
     waiting = asyncio.ensure_future(child.wait())
     try:
         while not waiting.done():
-            if dialogue is not None and dialogue.is_asking:
+            if asked.is_asking and transcript.verdict is None:
                 await asyncio.wait([waiting], timeout=ASKING_SECONDS)
                 answered_at = clock()
                 continue
             has_verdict = transcript.verdict is not None
             if has_verdict and not spec.ends_by_itself:
                 break
-            deadline = began + total_timeout + (dialogue.asked_seconds if dialogue is not None else 0.0)
+            deadline = began + total_timeout + asked.seconds
             idle_deadline = max(child.last_activity, answered_at) + (
                 min(idle_timeout, LINGER_SECONDS) if has_verdict else idle_timeout
             )

@@ -32,6 +32,10 @@ class SignInProbe(Struct, frozen=True, kw_only=True):
     """Environment variables that hold a key; one with "=true" counts only with that value."""
     files: tuple[str, ...] = ()
     """Files in the home folder that hold a login."""
+    remarks: Mapping[str, str] = {}
+    """What to know of one of these, by its name."""
+    is_complete: bool = True
+    """Whether nobody is signed in where none of these is found."""
 
 
 class AllowRules(Struct, frozen=True, kw_only=True):
@@ -82,6 +86,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """What the file has in it where the CLI has replaced the history with a summary."""
     chosen_by: tuple[str, ...]
     """Arguments with which a person chooses a session: in a team file they could name somebody else's."""
+    is_said: bool = False
+    """Whether its driver says in which session a turn runs. If not, arguments do."""
     not_kept_with: tuple[str, ...] = ()
     """Arguments with which the CLI keeps no session."""
     most_tokens: int = 150_000
@@ -89,6 +95,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
 
     def arguments(self, use: SessionUse) -> tuple[str, ...]:
         """Return the arguments that make a turn run in a session."""
+        if self.is_said:
+            return ()
         by_origin = {"new": self.start, "rebuilt": self.start, "resumed": self.resume, "forked": self.fork}
         chosen = (*by_origin[use.origin], *(self.other_system if use.has_other_system else ()))
         return tuple(argument.format(id=use.id) for argument in chosen)
@@ -127,8 +135,11 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """How it is told which commands may run without being asked, or else why it is not told."""
     asking: "AgentSpec | None" = None
     """How it is run if people are asked before it does something: None, if it cannot ask."""
-    rule_arguments: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
-    """Returns arguments so that rules of the user's own, for this CLI alone, allow nothing; for an environment."""
+    rule_arguments: Callable[[Mapping[str, str], bool], tuple[str, ...]] = lambda *_: ()
+    """Returns arguments so that rules of the user's own, for this CLI alone, allow nothing; for an environment, with or
+    without the turn's tools."""
+    tools: Callable[[Sequence[str]], tuple[str, ...]] | None = None
+    """Returns the arguments that tell it of the MCP server with this command, for one run; None: it cannot be told."""
     max_prompt_bytes: int | None = None
     """The CLI's own limit for standard input, if it has one."""
     environment: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 import codecs
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -187,8 +188,9 @@ class Transcript:
             self._add_text(event if text is event.text else TextDelta(text))
             return
         if isinstance(event, ApprovalAsked):
-            # With its escapes: nobody may be shown less than what would run.
-            self.on_asked(_masked(event, self.masked))
+            # With its escapes, and with what only looks like a secret: nobody may be shown less than what would run,
+            # and no rule may read less.
+            self.on_asked(_masked(event, partial(self.masked, only_known=True)))
             return
         if isinstance(event, ApprovalOver):
             self.on_over(event)
@@ -204,6 +206,8 @@ class Transcript:
             if event.kind == "unknown":
                 self._emit_notice(event.kind, event.text)
                 return
+            if event.kind == "retry":
+                self.verdict = None  # it was not the last word
             event = replace(event, text=self.masked(event.text))
         if isinstance(event, Usage):
             self.usage = event
@@ -234,8 +238,8 @@ class Transcript:
 
 
 def _masked(asked: ApprovalAsked, masked: Callable[..., str]) -> ApprovalAsked:
-    """Return a question without secrets."""
-    return msgspec.convert(_masked_values(msgspec.to_builtins(asked), masked), ApprovalAsked)
+    """Return a question without secrets. Its id is the program's own, and stays as it is."""
+    return replace(msgspec.convert(_masked_values(msgspec.to_builtins(asked), masked), ApprovalAsked), id=asked.id)
 
 
 def _masked_values(value: Any, masked: Callable[..., str]) -> Any:

@@ -5,6 +5,10 @@ from pathlib import PurePath
 
 from bullpen.turn_events import ApprovalAsked
 
+SETTINGS_FOLDERS = frozenset(
+    {".agents", ".aws", ".claude", ".codex", ".gemini", ".git", ".github", ".opencode", ".qwen", ".vibe", ".vscode"}
+)
+"""Folders with settings, hooks and workflows: what is in there makes programs run, of this agent or of another one."""
 SETTINGS_FILES = frozenset({"opencode.json", "opencode.jsonc", "team.toml"})
 """Files that are not hidden and say what agents may do."""
 

@@ -10,7 +10,16 @@ import msgspec
 
 from bullpen.cli.cluster_option import add_cluster_option
 from bullpen.cli.option_types import named_agent
-from bullpen.doctor import Finding, agents_not_loaded, end_leftover_processes, examine_all, examine_for
+from bullpen.doctor import (
+    Finding,
+    agents_not_loaded,
+    end_leftover_processes,
+    examine_all,
+    examine_for,
+    examine_here,
+    other_agents_here,
+    who_asks,
+)
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.text.safe import printable
@@ -30,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which agents to examine, e.g. claude codex, or a team file "
         f"(default: what {TEAM_FILE} needs, else all agents)",
     )
+    parser.add_argument(
+        "--all", action="store_true", help="every agent on this machine, regardless of what the team needs"
+    )
     parser.add_argument("--live", action="store_true", help="also run one real turn with each; this may cost money")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_cluster_option(parser, "examine the nodes, workers and replicas of a cluster instead")
@@ -41,22 +53,37 @@ def run(options: argparse.Namespace) -> int:
         from bullpen.cli.doctor_cluster import examine_cluster
 
         return examine_cluster(options.cluster, as_json=options.json)
+    if options.all and options.agents:
+        raise WrongUsage("--all examines every agent on this machine, so name none: bullpen doctor --all")
     end_leftover_processes()
-    team = _team(options.agents)
+    team = None if options.all else _team(options.agents)
     names = [] if team else [named_agent(name) for name in options.agents]
     if options.live and not options.json:
         print("Running one turn with each agent. This may take a minute.", file=sys.stderr)
-    examined = examine_for(team, live=options.live) if team else examine_all(names, cwd=Path.cwd(), live=options.live)
-    findings = asyncio.run(examined)
+    findings = asyncio.run(_examined(team, names, all_here=options.all, live=options.live))
     if options.json:
         print(msgspec.json.encode([_as_json(finding) for finding in findings]).decode())
     else:
         if team:
             print(printable(f"What the team in {team.path} needs here:"))
         _print_table(findings)
+        for sentence in who_asks(team) if team else ():
+            print(printable(sentence))
+        for sentence in other_agents_here(cwd=Path.cwd()).values() if options.all else ():
+            print(sentence)
         for problem in agents_not_loaded():
             print(printable(f"An agent from another package: {problem}"))
-    return 0 if all(finding.ready for finding in findings if finding.needed) else 1
+    needed = [finding for finding in findings if finding.needed]
+    is_any_here = bool(needed) or not options.all
+    return 0 if is_any_here and all(finding.ready for finding in needed) else 1
+
+
+async def _examined(team: LoadedTeam | None, names: list[str], *, all_here: bool, live: bool) -> list[Finding]:
+    if all_here:
+        return await examine_here(cwd=Path.cwd(), live=live)
+    if team:
+        return await examine_for(team, live=live)
+    return await examine_all(names, cwd=Path.cwd(), live=live)
 
 
 def _team(words: list[str]) -> LoadedTeam | None:
@@ -101,6 +128,10 @@ def _print_table(findings: list[Finding]) -> None:
         for problem in finding.problems if finding.needed else ():
             said = Text(f"{printable(finding.name)}: {printable(problem.text)} ")
             console.print(said + Text(printable(problem.hint), style="bold"), soft_wrap=True)
+        if finding.remark and finding.needed:
+            console.print(Text(f"{printable(finding.name)}: {printable(finding.remark)}"), soft_wrap=True)
+        if finding.handshake and finding.needed:
+            console.print(Text(f"{printable(finding.name)}: {printable(finding.handshake)}"), soft_wrap=True)
 
 
 def _mark(finding: Finding) -> "Text":

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from bullpen.cli.option_types import named_agent
-from bullpen.doctor import Finding, agent_name, agent_names, examine_all
+from bullpen.doctor import Finding, agent_name, agent_names, examine_all, other_agents_here
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.team.file import team_path
 from bullpen.team.reader import read_team
@@ -21,7 +21,10 @@ from bullpen.team.usual_tests import usual_tests
 from bullpen.text.safe import printable
 
 # Those that most people have come first, and so get the first role.
-USUAL_ORDER = ("claude-code", "openai-codex", "google-gemini", "qwen-code")
+USUAL_ORDER = (
+    *("claude-code", "openai-codex", "google-gemini", "qwen-code"),
+    *("github-copilot", "opencode", "mistral-vibe", "pi"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
     _say_next(path, text, asked_for_script=options.scripted)
     if others := found[len(agents) :]:
         print(f"Also here: {', '.join(others)}. To add them: bullpen init --force --agents {','.join(found)}")
+    if not options.scripted and options.agents is None and (others_here := other_agents_here(cwd=Path.cwd())):
+        print(f'For agent = "acp" there is: {", ".join(others_here)}. `bullpen doctor --all` says what to write.')
     return 0
 
 

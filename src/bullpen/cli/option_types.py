@@ -34,6 +34,16 @@ def public_address(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def day(text: str) -> str:
+    """Return a day: 2026-11-16."""
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a day such as 2026-11-16") from None
+
+
 def at_least_one(text: str) -> int:
     """Return a count."""
     if not text.isdecimal() or int(text) < 1:

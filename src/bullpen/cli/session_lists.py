@@ -26,7 +26,7 @@ COLUMNS = ("id", "team", "folder", "last", "messages", "cost", "state", "title")
 MAY_BE_EMPTY = ("folder", "cost")
 IN_JSON = (
     *("id", "team", "title", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused"),
-    *("first_words", "folder", "cost_usd", "tokens"),
+    *("first_words", "folder", "cost_usd", "is_estimate", "tokens"),
 )
 PAGE_MESSAGES = 200
 
@@ -142,7 +142,7 @@ def _row(conversation: ConversationSummary) -> tuple[str, ...]:
         _short(conversation.folder),
         day_or_clock(conversation.last_at),
         f"{conversation.messages:,}",
-        "" if conversation.cost_usd is None else money(conversation.cost_usd),
+        "" if conversation.cost_usd is None else money(conversation.cost_usd, is_estimate=conversation.is_estimate),
         f"waiting for {conversation.waits_for}" if conversation.state == "waiting" else conversation.state,
         conversation.title,
     )

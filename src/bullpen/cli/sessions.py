@@ -98,7 +98,7 @@ def _fork_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-files", action="store_true", help="let its agents work in a git worktree with the files of that moment"
     )
-    add_database_option(parser)
+    add_database_option(parser, or_server=True)
 
 
 def _rename_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 from bullpen.cli.plain.transcript import Show
+from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent
 from bullpen.terminal.tables import safe_line
@@ -17,7 +18,8 @@ from bullpen.view.messages import plain_messages, rebuilt_words
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import status_line
 
-Tell = Callable[[ConversationEvent], None]
+Tell = Callable[[ConversationEvent], Awaitable[None] | None]
+"""Shows an event; if that takes a while, it can be waited for."""
 Pause = Callable[[], None]
 
 PAUSE_SECONDS = 0.2
@@ -46,17 +48,26 @@ class Follower:
         while self._shown < self._conversation.last_number:
             self._more.clear()
             await self.until(self._more.wait())
+            if self._task.done():
+                return
 
     async def _follow(self) -> None:
-        """Show events until the conversation is closed."""
-        with self._conversation.viewing(after=self._shown) as viewer:
-            async for numbered in viewer:
-                if self._pausing is not None:
-                    self._pausing.cancel()
-                self._tell(numbered.event)
-                self._shown = numbered.number
-                self._more.set()
-                self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._catch_up)
+        """Show events until the conversation is closed. Who was too slow is disconnected, and continues."""
+        last = -1
+        while self._shown != last:
+            last = self._shown
+            with self._conversation.viewing(after=last) as viewer:
+                async for numbered in viewer:
+                    await self._show(numbered)
+
+    async def _show(self, numbered: Numbered) -> None:
+        if self._pausing is not None:
+            self._pausing.cancel()
+        if (telling := self._tell(numbered.event)) is not None:
+            await telling
+        self._shown = numbered.number
+        self._more.set()
+        self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._catch_up)
 
     def _catch_up(self) -> None:
         # If nobody reads our output any more, the next event will find out.

@@ -44,6 +44,8 @@ class Announcement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     instructions: tuple[InstructionsThere, ...] = ()
     allows: WorkerFile | None = None
     """What its file lets others run; None: it did not say."""
+    tools: bool = False
+    """Whether agents there can call the tools of their turns; older workers do not know of them."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -68,7 +70,9 @@ async def announcement(file: WorkerFile) -> bytes:
         for finding in found
     )
     instructions = await asyncio.to_thread(_instructions, file)
-    return msgspec.msgpack.encode(Announcement(agents=agents, instructions=tuple(instructions), allows=file))
+    return msgspec.msgpack.encode(
+        Announcement(agents=agents, instructions=tuple(instructions), allows=file, tools=True)
+    )
 
 
 def read_announcement(data: bytes) -> Announcement:

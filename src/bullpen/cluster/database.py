@@ -20,12 +20,13 @@ GONE = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, PoolTim
 """What is raised while the server is away, or another one is about to take its place and is still a replica."""
 CONNECTION: Mapping[str, Any] = {
     "autocommit": True,
-    "options": f"-c search_path={SCHEMA},pg_temp",
+    "options": f"-c search_path={SCHEMA},pg_temp -c idle_in_transaction_session_timeout=10s",
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,
     **KEEPALIVES,
 }
-"""How to connect. A machine that is gone without a word must be noticed, also by those who only listen."""
+"""How to connect. A machine that is gone without a word must be noticed, also by those who only listen, and a process
+that is frozen in a transaction must not lock others out."""
 WAIT_SECONDS = 5.0
 """For a connection. The pool's own thirty are longer than anybody wants to wait."""
 AGAIN_SECONDS = 0.3

@@ -19,7 +19,7 @@ async def doing(*work: Work) -> AsyncIterator[None]:
 
     A process that lives on without one of these would be worse than a dead one: nobody would notice.
     """
-    tasks = [asyncio.create_task(_again_if_it_fails(one)) for one in work]
+    tasks = [asyncio.create_task(again_if_it_fails(one)) for one in work]
     try:
         yield
     finally:
@@ -28,7 +28,8 @@ async def doing(*work: Work) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _again_if_it_fails(work: Work) -> None:
+async def again_if_it_fails(work: Work) -> None:
+    """Do something to its end."""
     while True:
         try:
             return await work()

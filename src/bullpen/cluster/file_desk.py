@@ -27,7 +27,7 @@ from bullpen.cluster.kept_for import KeptFor
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.cluster.worker_places import WorkerPlaces
 from bullpen.cluster.worktree_desk import WorktreeDesk
-from bullpen.cluster.worktree_work import WorktreeWork
+from bullpen.cluster.worktree_work import MakeFork, WorktreeWork
 from bullpen.conversation.check_places import place_in
 from bullpen.errors import BullpenError, FilesDiffer, FilesFailed, FilesNotKept, NoOwnWorkspace, NotAllowedHere
 from bullpen.file_changes import FileChange, FileState
@@ -119,6 +119,8 @@ class FileDesk:
             raise NotAllowedHere('its permissions are "read-only", so no agent changes files there')
         if isinstance(work, WorktreeWork):
             self._make_home()
+            if isinstance(work.ask, MakeFork):
+                self.kept.copy(work.ask.original, conversation)
             worktrees = WorktreeDesk(self.places, self._snapshots)
             with self._alone(worktrees.path(conversation, work)):
                 return worktrees.do(conversation, work)
@@ -145,7 +147,7 @@ class FileDesk:
     def _place(self, conversation: str, cwd: str, root: Path) -> str:
         """Return where below a root somebody works whose folder a team file names; empty: nowhere."""
         state = self.places.state_of(root) if self.places.worktree_at(conversation, root) else None
-        shared = root if state is None else Path(state.shared)
+        shared = root if state is None or state.is_fork else Path(state.shared)
         try:
             place = place_in(self.places.place_of(conversation, cwd)[1], root, shared)
         except NotAllowedHere:

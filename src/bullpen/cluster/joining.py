@@ -1,13 +1,13 @@
 """Joining a cluster: what keeps a process from it, said in sentences: what passes by itself, and what does not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import errors
 
-from bullpen.cluster.database import connect, in_sentences
+from bullpen.cluster.database import Database, connect, in_sentences
 from bullpen.cluster.schema import SCHEMA, ensure_known, ensure_writable, newest
 from bullpen.errors import CannotJoin, StoreUnreachable
 from bullpen.store.postgres.address import Address, read_address
@@ -18,6 +18,10 @@ LOOK = """
 SELECT session_user, to_regnamespace(%(schema)s) IS NOT NULL,
     coalesce(has_schema_privilege(to_regnamespace(%(schema)s)::oid, 'USAGE'), false)
 """
+TAKEN = (
+    "Another worker is called {}, too, and serves {}, so what belongs to its files and sessions could come here. Give "
+    "this one a name of its own in its file, or stop the other one."
+)
 VERSION = f"SELECT {SCHEMA}.made_by_version()"
 
 
@@ -46,6 +50,13 @@ def _obstacle(connection: "psycopg.Connection[tuple[Any, ...]]", address: Addres
     if version < newest():
         return f"{address.shown} has tables of an older bullpen. The first node that is updated brings them up to date."
     return None
+
+
+async def namesake(database: Database, name: str, pools: Sequence[str]) -> str:
+    """Return that another worker has the name of one, as a sentence; empty: none has. CannotJoin is raised as above."""
+    with refusals():
+        ((is_taken,),) = await database.do("SELECT is_taken(%s, %s::text[])", name, list(pools))
+    return TAKEN.format(name, " or ".join(pools)) if is_taken else ""
 
 
 @contextmanager

@@ -35,6 +35,10 @@ class KeptFor:
                     opened.writelines(f"{line}\n" for line in (*first, *sorted(new)))
                 known.update(new)
 
+    def copy(self, conversation: str, fork: str) -> None:
+        """Keep for another conversation, too, what one was told of."""
+        self.note(fork, _lines(self._file(conversation))[1:])
+
     def conversations(self) -> list[str]:
         """Return the conversations of this cluster for which something is kept."""
         return [lines[0] for file in self._files(self._ours) if (lines := _lines(file))]

@@ -52,7 +52,6 @@ class Continue(Struct, frozen=True, tag="continue"):
 
 ToOwner = Hello | Numbered
 ToWorker = Continue
-"""Words to an agent that is working will be another kind; a worker ignores those that it does not know."""
 
 _to_owner = Decoder[ToOwner](ToOwner)
 _to_worker = Decoder[ToWorker](ToWorker)
@@ -61,9 +60,13 @@ _to_worker = Decoder[ToWorker](ToWorker)
 class Hearing:
     """What was heard of one turn so far: each line once, in order."""
 
-    def __init__(self, token: str, take: Take) -> None:
+    def __init__(self, token: str, take: Take, *, is_adopted: bool = False) -> None:
         self.token = token
         self.heard = 0
+        self.is_adopted = is_adopted
+        """Whether it began under another owner, so that lines may have been left before anybody here listened."""
+        self.is_over = False
+        """Whether the turn has ended: what is heard now was said before that."""
         self._take = take
         self._room = MOST_BYTES
 
@@ -77,6 +80,7 @@ class Hearing:
 
     async def hear_rest(self, log: list[bytes]) -> None:
         """Take all lines that were not heard, as far as they can be read: how the turn ended counts for more."""
+        self.is_over = True
         try:
             for number, line in unpacked(log):
                 if number > self.heard:

@@ -98,6 +98,8 @@ class Node:
             "SELECT number, line FROM lines WHERE conversation = %s AND turn = %s AND number > %s ORDER BY number"
         )
         with self.bell.waiting(LINES, payload=" ".join(key)) as ringing:
+            if hearing.is_adopted:
+                ringing.set()
             while True:
                 await ringing.wait()
                 ringing.clear()

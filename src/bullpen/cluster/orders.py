@@ -45,6 +45,8 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     cwd: str = "."
     apart: str | None = None
     """If it works in a worktree of its own instead, the turn that that was made for; empty: it is for all turns."""
+    forked: tuple[str, ...] = ()
+    """Folders with whose files the conversation was forked: it is to work in its own files, and never in those."""
     permissions: Permission = "read-only"
     allow: tuple[str, ...] = ()
     model: str | None = None
@@ -54,6 +56,8 @@ class Work(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
     total_timeout: float
     session: SessionOrder | None = None
     """None: it has no memory of its own."""
+    tools: bool = False
+    """Whether its CLI is told of the tools of the turn."""
 
 
 def work_for(member: Member, given: AssemblerOutput, session: SessionOrder | None = None) -> Work:

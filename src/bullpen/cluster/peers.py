@@ -15,8 +15,10 @@ from bullpen.cluster.bell import LOCK_CLASS, seldom_ring
 from bullpen.cluster.database import GONE
 from bullpen.cluster.doing import doing
 from bullpen.cluster.node import PROCESSES, Node, open_node
+from bullpen.cluster.remote_forks import finding_files
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.cluster.shared_access import SharedAccess
+from bullpen.conversation.files_to_fork import FindFiles
 from bullpen.errors import StoreError, UnknownConversation
 from bullpen.store.base import Owner, Store
 from bullpen.store.postgres.store import PostgresStore
@@ -90,6 +92,10 @@ class Peers:
     def team(self, conversation_id: str, team: Team, store: Store) -> RemoteTeam:
         """Return the agents of a conversation whose turns run on workers."""
         return RemoteTeam(self._node, conversation_id, team, store)
+
+    def finding_files(self) -> FindFiles:
+        """Return what finds the files of conversations on workers, to fork them."""
+        return finding_files(self._node)
 
     async def welcome(self, passage: str, secret: str, url: str) -> None:
         """Tell the others where this node takes their requests, and where people find it."""

@@ -1,19 +1,15 @@
 """Files on workers put back in a conversation that nobody has open, for `bullpen undo` and its like."""
 
 import asyncio
-import platform
 from collections.abc import Callable
-from contextlib import AsyncExitStack, closing
 
-from bullpen.cluster.database import in_sentences
-from bullpen.cluster.joining import obstacle
-from bullpen.cluster.node import Node, open_node
+from bullpen.cluster.node import Node
 from bullpen.cluster.remote_team import RemoteTeam
+from bullpen.cluster.short_node import open_short_node
 from bullpen.conversation.conversation import decider
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.owner import owned
 from bullpen.conversation.running_turn import milliseconds
-from bullpen.errors import CannotJoin
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import Store
 from bullpen.team.reader import read_team
@@ -27,13 +23,8 @@ async def put_files_there(url: str, find: Find, choice: FileChoice) -> list[Chan
 
     WorkerAway is raised if the worker that has the files is away.
     """
-    if why := await asyncio.to_thread(obstacle, url):
-        raise CannotJoin(why)
-    async with AsyncExitStack() as stack:
-        with in_sentences(url):
-            node = await stack.enter_async_context(open_node(url, name=platform.node()))
-        with closing(await asyncio.to_thread(node.open_store)) as store:
-            return await _put(node, store, find, choice)
+    async with open_short_node(url) as (node, store):
+        return await _put(node, store, find, choice)
 
 
 async def _put(node: Node, store: Store, find: Find, choice: FileChoice) -> list[ChangeRecord]:
@@ -46,7 +37,7 @@ async def _put(node: Node, store: Store, find: Find, choice: FileChoice) -> list
         with owned(store, conversation_id) as owner:
             # Only now: what another owner has ordered is theirs.
             asyncio.run_coroutine_threadsafe(there.start(), loop).result()
-            history = FileHistory(store, conversation_id, owner, there.folders, there.worktrees)
+            history = FileHistory(store, conversation_id, owner, there.folders, there.worktrees, there.forked)
             return history.complete_and_put(choice, turn_id, decider(team), at=milliseconds())
 
     return await asyncio.to_thread(put)

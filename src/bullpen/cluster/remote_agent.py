@@ -18,7 +18,8 @@ from bullpen.cluster.ordered_sessions import notes_of, prepared_in, session_orde
 from bullpen.cluster.orders import adopt, cancel, new_token, open_to_all, settle, work_for
 from bullpen.cluster.outcomes import Outcome
 from bullpen.cluster.remote_folders import RemoteFolders
-from bullpen.cluster.turn_log import BeganAgain, Line, Ran, Said, Wrote
+from bullpen.cluster.remote_talk import RemoteTalk
+from bullpen.cluster.turn_log import BeganAgain, Called, Line, Listens, Ran, Said, Took, Uncalled, Wrote
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.prepared_turn import PreparedTurn
@@ -46,6 +47,8 @@ class Ordered(Struct, frozen=True):
     """What its worker shows."""
     worker: str
     """The one that is to run it; empty: any."""
+    is_adopted: bool = False
+    """Whether another owner has ordered it."""
 
 
 class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
@@ -54,10 +57,23 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
     conversation_id: str
     node: Node
     folders: RemoteFolders
-    is_pinned: bool = False
-    """Whether somebody in its pool may change files: then all of them work on one worker, as long as it lives."""
+    is_edited: bool = False
+    """Whether somebody in its pool may change files."""
     ordered: dict[str, Ordered] = msgspec.field(default_factory=dict)
     """The turns that were ordered, by their ids."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether all of its pool work on one worker: as long as it lives, or always in a fork with files."""
+        return self.is_edited or bool(self.folders.fork_on(self.member.pool))
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether it can call the tools of a turn: no worker of its pool is too old to know of them.
+
+        One that is not there yet is taken to be as new as this node, so that all turns are told the same.
+        """
+        return self.may_have_tools and all(one.tools for one in self.node.announced(self.member.pool))
 
     @property
     def announced_instructions(self) -> str:
@@ -74,8 +90,10 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         """Return what the workers of the pool are to run."""
         member = self.member
         apart = None if self.shared is None else self.apart
-        work = replace(work_for(member, prepared.output, session_order(prepared)), apart=apart)
         ordered = self.ordered[turn.id] = Ordered(new_token(), self._worker_for(prepared))
+        forked = self.folders.forked_there(There(member.pool, self.folders.fork_on(member.pool)))
+        ordered_work = work_for(member, prepared.output, session_order(prepared))
+        work = replace(ordered_work, apart=apart, forked=forked, tools=self.has_tools)
         return PoolOrder(
             pool=member.pool,
             worker=ordered.worker,
@@ -105,7 +123,9 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             await asyncio.sleep(LOOK_SECONDS)
             waited += LOOK_SECONDS
             if waited == NO_WORKER_SECONDS:
-                tell(NO_WORKER.format(self.member.pool))
+                is_gone = gone and self.folders.fork_on(self.member.pool)
+                pool = self.member.pool
+                tell(AWAY.format(gone, pool, WAITS_FOR_IT) if is_gone else NO_WORKER.format(pool))
         if worker and gone:
             tell(AWAY.format(gone, self.member.pool, f"{worker} is used."))
 
@@ -119,11 +139,12 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         order = await adopt(self.node.database, self.conversation_id, running.turn.id, self.node.id)
         if order is None:
             raise self._lost(running, emit, "Its order is gone.")
-        self.ordered[running.turn.id] = Ordered(order.token, order.worker)
+        self.ordered[running.turn.id] = Ordered(order.token, order.worker, is_adopted=True)
         return prepared_in(order)
 
     async def _follow(self, running: RunningTurn, ordered: Ordered, emit: Emit) -> Reply:
         key = self.conversation_id, running.turn.id
+        talk = RemoteTalk(self.node.database, key, running)
 
         def take(line: Line) -> None:
             match line:
@@ -131,16 +152,28 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
                     running.on_command(line.command)
                 case Said():
                     emit(line.event)
+                    if not hearing.is_over:
+                        talk.on_event(line.event)
                 case Wrote():
                     running.on_output(line.data)
                 case BeganAgain():
                     running.on_begun_again(told_reason(line.reason))
+                case Listens():
+                    talk.on_listens()
+                case Took():
+                    talk.on_took(line)
+                case Called():
+                    (talk.on_called_before if hearing.is_over else talk.on_called)(line)
+                case Uncalled():
+                    talk.on_uncalled(line)
 
-        hearing = Hearing(ordered.token, take)
+        hearing = Hearing(ordered.token, take, is_adopted=ordered.is_adopted)
         following = asyncio.ensure_future(self.node.outcome(key, hearing))
         watching = asyncio.ensure_future(self._watch(key, ordered, hearing, emit))
         try:
             outcome = await asyncio.shield(following)
+            if outcome.kind == "lost":
+                running.asks_no_more = f"its worker of {self.member.pool} is gone"
         except asyncio.CancelledError:
             if running.is_left:
                 following.cancel()
@@ -149,6 +182,7 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             raise
         finally:
             watching.cancel()
+            await to_the_end(talk.close())
         return self._reply(running, outcome, emit)
 
     def _reply(self, running: RunningTurn, outcome: Outcome, emit: Emit) -> Reply:

@@ -23,17 +23,19 @@ class RemoteTeam:
         pools = {member.name: member.pool for member in team.agents if member.pool}
         self.worktrees = RemoteWorktrees(self.folders, conversation_id, pools, store)
         self.checks = RemoteChecks(node, conversation_id)
+        self.forked = self.folders.forked
         self._node = node
         self._id = conversation_id
         self._store = store
         self._in_pools = {member.name for member in team.agents if member.pool}
-        self._pinned = {member.pool for member in team.agents if member.pool and member.permissions != "read-only"}
+        self._edited = {member.pool for member in team.agents if member.pool and member.permissions != "read-only"}
 
     async def start(self) -> None:
         """End what earlier owners of the conversation have ordered, and wait for what has begun of it with files.
 
         Turns continue that run, unless the team file takes their members out of their pools.
         """
+        await self.folders.start()
         running = await asyncio.to_thread(self._store.running, self._id)
         adopted = [turn.id for turn in running if turn.member in self._in_pools]
         await settle_others(self._node.database, self._id, adopted)
@@ -51,5 +53,5 @@ class RemoteTeam:
             conversation_id=self._id,
             node=self._node,
             folders=self.folders,
-            is_pinned=member.pool in self._pinned,
+            is_edited=member.pool in self._edited,
         )

@@ -129,7 +129,9 @@ class RemoteWorktrees:
         if begins:
             self._known()[self._name(member, turn_id)] = there
         work = WorktreeWork(folder=shared_cwd(shared), member=member, turn=turn_id, ask=FindWorktree())
-        return self._worktree(there, work, self._folders.desk(there).ask(work, FoundWorktree))
+        found = self._folders.desk(there).ask(work, FoundWorktree)
+        self._folders.check_own(there, found.shared)
+        return self._worktree(there, work, found)
 
     def found(self, member: str, turn_id: str = "") -> RemoteWorktree | None:
         """Return a worktree that was made, or is half made; None if there is none."""
@@ -166,10 +168,13 @@ class RemoteWorktrees:
 
     def is_of(self, folder: Path, member: str) -> bool:
         """Return whether a folder is the worktree of a member, and not one for a turn only."""
-        return self._is_worktree(folder) and folder.name == self._name(member, "")
+        return is_worktree(folder) and folder.name == self._name(member, "")
 
     def is_of_another(self, folder: Path) -> bool:
-        """Return whether a folder is in a worktree of another conversation."""
+        """Return whether a folder is in a worktree of another conversation, or is its alone after a fork."""
+        return self._folders.is_of_another(folder) or self._is_in_another(folder)
+
+    def _is_in_another(self, folder: Path) -> bool:
         ours = own_path(Path(), self._id, "").parent.name
         parts = folder.parts
         return any(
@@ -190,7 +195,7 @@ class RemoteWorktrees:
             self._where = {
                 folder.name: read_folder(folder)[0]
                 for folder in folders
-                if self._is_worktree(folder) and not self.is_of_another(folder)
+                if is_worktree(folder) and not self._is_in_another(folder)
             }
         return self._where
 
@@ -199,6 +204,7 @@ class RemoteWorktrees:
             return candidate_path(Path(), self._id, member, turn_id).name
         return own_path(Path(), self._id, member).name
 
-    @staticmethod
-    def _is_worktree(folder: Path) -> bool:
-        return folder.parts[-4:-2] == (HOME, FOLDER)
+
+def is_worktree(folder: Path) -> bool:
+    """Return whether a folder on a worker is a worktree there."""
+    return folder.parts[-4:-2] == (HOME, FOLDER)

@@ -16,7 +16,7 @@ SCHEMA = "bullpen_cluster"
 _LOCK = 1651864945
 """Held while the tables are made, so that nodes that start together do not make them twice."""
 _LOCK_SECONDS = 10
-"""How long to wait for it: who makes them may be frozen."""
+"""How long to wait for it, and after which the server ends who holds it and is frozen."""
 
 
 def prepare(url: str) -> None:
@@ -67,7 +67,13 @@ def newest() -> int:
 
 def _prepare(connection: "psycopg.Connection[tuple[Any, ...]]", address: Address) -> None:
     scripts = _scripts()
-    connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{_LOCK_SECONDS}s"])
+    version = _version(connection)
+    ensure_known(version, address)
+    if version == newest():
+        # Nobody waits for the lock where nothing is to be made: somebody frozen may hold it.
+        return
+    for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
+        connection.execute("SELECT set_config(%s, %s, true)", [setting, f"{_LOCK_SECONDS}s"])
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     version = _version(connection)
     ensure_known(version, address)

@@ -84,7 +84,14 @@ class Telling:
                     await self._more.wait()
                     await asyncio.sleep(BATCH_SECONDS)
                     self._more.clear()
-                    while batch := [line for _, line in islice(self.log.after(self._left), BATCH)]:
-                        query: LiteralString = "SELECT leave_lines(%s, %s, %s, %s, %s)"
-                        await self._database.do(query, self._worker, *self._key, self._left + 1, batch)
-                        self._left += len(batch)
+                    await self._leave()
+                    while self._left < self.log.count:
+                        await self._leave()
+
+    async def _leave(self) -> None:
+        """Leave the next lines, if there are any; all of them again, if a crash of the server has lost them."""
+        batch = [line for _, line in islice(self.log.after(self._left), BATCH)]
+        query: LiteralString = "SELECT leave_lines(%s, %s, %s, %s, %s)"
+        ((has_first,),) = await self._database.do(query, self._worker, *self._key, self._left + 1, batch)
+        # Without an answer, nobody wants them any more.
+        self._left = 0 if has_first is False and self._left else self._left + len(batch)

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -40,7 +41,34 @@ class BeganAgain(Struct, frozen=True, tag="again"):
     reason: str
 
 
-Line = Ran | Said | Wrote | BeganAgain
+class Listens(Struct, frozen=True, tag="listens"):
+    """The agent can be told something while it works."""
+
+
+class Took(Struct, frozen=True, tag="took"):
+    """The agent was told something."""
+
+    word: str
+    is_taken: bool
+    """Whether its model gets it in this turn."""
+
+
+class Called(Struct, frozen=True, tag="called"):
+    """The agent calls a tool of its turn."""
+
+    call: int
+    """Counts the calls of the turn."""
+    tool: str
+    arguments: dict[str, Any]
+
+
+class Uncalled(Struct, frozen=True, tag="uncalled"):
+    """Nobody waits any more for what a call returns."""
+
+    call: int
+
+
+Line = Ran | Said | Wrote | BeganAgain | Listens | Took | Called | Uncalled
 
 _decoder = msgspec.msgpack.Decoder[Line](Line)
 
@@ -56,11 +84,16 @@ class TurnLog:
         self._open: list[bytes] = []
         self._open_bytes = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is told."""
+        return self._bytes > MOST_BYTES
+
     def add(self, line: Line) -> None:
         """Add the next line."""
         encoded = msgspec.msgpack.encode(line)
         self._bytes += len(encoded)
-        if self._bytes > MOST_BYTES:
+        if self.is_full:
             return
         self.count += 1
         self._open.append(encoded)

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 
 import msgspec
@@ -13,21 +14,23 @@ from msgspec import Struct
 from bullpen.agents.check_run import CheckRun
 from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.environment import child_environment
+from bullpen.agents.process_tree import may_use_tools
 from bullpen.agents.runner import Reply, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import Database
-from bullpen.cluster.doing import doing
+from bullpen.cluster.doing import again_if_it_fails, doing
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.file_work import CheckWork, FileAnswer
-from bullpen.cluster.joining import obstacle
+from bullpen.cluster.joining import namesake, obstacle
 from bullpen.cluster.membership import CANCELS, Member, Process, channel_of, joined
 from bullpen.cluster.orders import Errand, Order, Work, errand_queues_of, new_attempt, next_order, queues_of
 from bullpen.cluster.outcomes import Ending, Outcome, Result, end
 from bullpen.cluster.telling import Telling
 from bullpen.cluster.tidying import tidy_for_ever
 from bullpen.cluster.turn_log import BeganAgain, Ran, Said, Wrote
+from bullpen.cluster.words import WORDS, Listening
 from bullpen.cluster.worker_events import (
     Away,
     Began,
@@ -46,6 +49,7 @@ from bullpen.cluster.worker_session import WorkerSession
 from bullpen.config import data_folder
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import AgentFailed, NotAllowedHere
+from bullpen.tools.door import open_door
 from bullpen.turn_events import Event, Failed
 
 logger = logging.getLogger(__name__)
@@ -98,8 +102,8 @@ class Worker(Struct, frozen=True, kw_only=True):
         self.tell(Examined(read_announcement(announced)))
         desk: FileDesk | None = None
         async with Database(self.url, on_away=lambda is_away: self.tell(Away(is_away))) as database:
-            while not stopping.is_set():
-                bell = Bell(self.url, CANCELS, *self.channels, *self.errand_channels)
+            while await self._has_its_name(database, stopping):
+                bell = Bell(self.url, CANCELS, WORDS, *self.channels, *self.errand_channels)
                 process = Process(kind="worker", name=self.name, pools=self.pools, announced=announced)
                 shift = Shift(self, database, bell)
                 async with joined(database, bell, process, stop_turns=shift.stop_turns) as member:
@@ -110,6 +114,16 @@ class Worker(Struct, frozen=True, kw_only=True):
                         await shift.work(member, desk, stopping)
                     if member.given_up.is_set():
                         self.tell(GivenUp())
+
+    async def _has_its_name(self, database: Database, stopping: asyncio.Event) -> bool:
+        """Wait until no other worker has its name; return whether it is not stopped by then."""
+        told = ""
+        while not stopping.is_set() and (reason := await namesake(database, self.name, self.pools)):
+            if reason != told:
+                self.tell(Waits(reason))
+            told = reason
+            await asyncio.sleep(LOOK_SECONDS)
+        return not stopping.is_set()
 
     async def _desk(self, database: Database) -> FileDesk:
         ((cluster,),) = await database.do("SELECT cluster_name()")
@@ -226,11 +240,13 @@ class Shift:
         began = time.monotonic()
         self._worker.tell(Began(order.conversation, _member_of(order), order.pool))
         telling = Telling(self._database, member.id, order.key, order.listener)
-        talk = asyncio.create_task(telling.tell())
+        listening = Listening(self._database, self._bell, member.id, order.key, telling)
+        talk = [asyncio.create_task(again_if_it_fails(one)) for one in (telling.tell, listening.listen)]
         try:
-            outcome = await self._outcome(order, telling)
+            outcome = await self._outcome(order, telling, listening)
         finally:
-            talk.cancel()
+            for task in talk:
+                task.cancel()
         await to_the_end(self._say(member, order, outcome, began))
 
     async def _run_errand(self, member: Member, order: Order, errand: Errand) -> None:
@@ -276,10 +292,10 @@ class Shift:
             failed = Result(failure=Failed(kind="not_prepared", message=message))
             return await end(self._database, member.id, order.key, Outcome(kind="ended", result=failed))
 
-    async def _outcome(self, order: Order, telling: Telling) -> Outcome:
+    async def _outcome(self, order: Order, telling: Telling, listening: Listening) -> Outcome:
         log = telling.log
         try:
-            reply = await self._reply(order, telling)
+            reply = await self._reply(order, telling, listening)
         except asyncio.CancelledError:
             # If nobody wanted that, this worker is about to leave.
             kind: Ending = "cancelled" if order.key in self._unwanted else "lost"
@@ -293,7 +309,7 @@ class Shift:
             return Outcome(kind="ended", result=Result(failure=failure, log=log.packed()))
         return Outcome(kind="ended", result=Result(reply=reply, log=log.packed()))
 
-    async def _reply(self, order: Order, telling: Telling) -> Reply:
+    async def _reply(self, order: Order, telling: Telling, listening: Listening) -> Reply:
         file = self._worker.file
 
         def emit(event: Event) -> None:
@@ -320,17 +336,23 @@ class Shift:
             total_timeout=work.total_timeout,
             on_command=lambda command: telling.add(Ran(command)),
             on_output=lambda data: telling.add(Wrote(data)),
+            ask=listening.ask,
+            on_tell=listening.on_tell,
+            asked=listening.asked,
         )
-        if session is None:
-            return await run(AssemblerOutput(prompt=work.prompt, system_flag=work.system), emit=emit)
-        return await session.run(work, run, lambda reason: telling.add(BeganAgain(reason)))
+        async with _door_for(work, spec, listening) as server:
+            run = partial(run, server=server)
+            if session is None:
+                return await run(AssemblerOutput(prompt=work.prompt, system_flag=work.system), emit=emit)
+            return await session.run(work, run, lambda reason: telling.add(BeganAgain(reason)))
 
     def _session_for(
         self, order: Order, work: Work, spec: AgentSpec, environment: Mapping[str, str], emit: Emit
     ) -> WorkerSession | None:
-        if work.session is None or spec.sessions is None:
+        sessions = spec.with_permissions(work.permissions).sessions
+        if work.session is None or sessions is None:
             return None
-        session = WorkerSession(spec.sessions, environment, work.session, self._worker.name, emit)
+        session = WorkerSession(sessions, environment, work.session, self._worker.name, emit)
         self._sessions[order.key] = session
         return session
 
@@ -345,6 +367,16 @@ class Shift:
         failure = Failed(kind="permission_refused", message=message, hint=hint)
         emit(failure)
         return AgentFailed(self._worker.name, failure)
+
+
+@asynccontextmanager
+async def _door_for(work: Work, spec: AgentSpec, listening: Listening) -> AsyncIterator[tuple[str, ...]]:
+    """Yield the command of the MCP server through which a turn's agent calls its tools; nothing: it has none."""
+    if not work.tools or spec.with_permissions(work.permissions).tools is None:
+        yield ()
+        return
+    async with open_door(listening.call, may_use_tools) as server:
+        yield server
 
 
 def _member_of(order: Order) -> str:

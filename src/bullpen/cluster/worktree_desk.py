@@ -14,6 +14,7 @@ from bullpen.cluster.worktree_work import (
     FoundWorktree,
     ListWorktrees,
     LookAtWorktree,
+    MakeFork,
     NoteState,
     RemoveWorktree,
     WorktreeWork,
@@ -23,7 +24,7 @@ from bullpen.files.own_workspace import OwnState, OwnWorkspace, own_paths
 from bullpen.files.place import find_place
 from bullpen.files.workspace import FolderSnapshots
 
-NOT_FOR_NODES = frozenset({"member", "shared", "is_made", "head", "syncing"})
+NOT_FOR_NODES = frozenset({"member", "shared", "is_made", "head", "syncing", "is_fork"})
 """What only the worker itself notes of a worktree."""
 
 
@@ -48,6 +49,10 @@ class WorktreeDesk:
                 return self._found(own, work.turn)
             case BringUpToDate(tree):
                 return own.bring_up_to_date(tree, own.path / place.relative_to(find_place(place).root))
+            case MakeFork(tree):
+                # First, so that nobody works in the other conversation's files if it is never complete.
+                own.note(is_fork=True)
+                return own.bring_up_to_date(tree, own.path)
             case NoteState(changed):
                 own.note(**_checked(own.state, changed))
                 return None
@@ -69,7 +74,9 @@ class WorktreeDesk:
         folder = work.folder or (state.shared if state is not None else "")
         if not folder:
             raise NoOwnWorkspace(work.member, "it has none there.")
-        within, place = self._places.place_of(conversation, folder)
+        is_fork = isinstance(work.ask, MakeFork) or (state is not None and state.is_fork)
+        find = self._places.original_of if is_fork else self._places.place_of
+        within, place = find(conversation, folder)
         root = find_place(place).root
         if not root.is_relative_to(within):
             raise NoOwnWorkspace(

@@ -17,6 +17,17 @@ class BringUpToDate(Struct, frozen=True, tag="bring"):
     tree: str
 
 
+class MakeFork(Struct, frozen=True, tag="fork"):
+    """Make it with files that a conversation is forked with: its folder is there from then on. The answer is their id.
+
+    What is kept for the other conversation is then kept for this one, too.
+    """
+
+    tree: str
+    original: str
+    """The conversation that is forked."""
+
+
 class NoteState(Struct, frozen=True, tag="note"):
     """Write what is known of it from now on. There is no answer."""
 
@@ -48,6 +59,7 @@ class ListWorktrees(Struct, frozen=True, tag="list"):
 WorktreeAsk = (
     FindWorktree
     | BringUpToDate
+    | MakeFork
     | NoteState
     | LookAtWorktree
     | CompleteWorktree

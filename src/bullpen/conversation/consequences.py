@@ -14,6 +14,7 @@ from bullpen.conversation.events import (
     Dropped,
     HandOverMissed,
     Held,
+    Offered,
     Queued,
     Said,
     TurnBegan,
@@ -26,6 +27,7 @@ from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
+from bullpen.routing.asks import asks_without, new_asks
 from bullpen.routing.missed_hand_overs import MissedHandOver, missed_hand_over, misspelled_name
 from bullpen.routing.progress import (
     Progress,
@@ -36,6 +38,7 @@ from bullpen.routing.progress import (
     with_session,
     with_usage,
     without_questions,
+    without_turn,
 )
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import is_judges, turns_apart
@@ -60,10 +63,18 @@ def speaker_of(member: Member) -> Speaker:
 
 
 def person_message(
-    router: Router, state: ConversationState, person: Member, text: str, markers: Markers, *, message_id: str, at: int
+    router: Router,
+    state: ConversationState,
+    person: Member,
+    text: str,
+    markers: Markers,
+    *,
+    message_id: str,
+    at: int,
+    has_mentions: bool = True,
 ) -> Entry:
     """Return what a person's message changes. Turns that were waiting during a pause stay held; new ones may begin."""
-    markers = router.with_mentions(markers, text)
+    markers = router.with_mentions(markers, text) if has_mentions else markers
     route, answered = _route_of_person(router, state, person, markers)
     awaited = {turn.message_id for turn in answered}
     drops = tuple(dict.fromkeys([*answered, *_dropped(route, state)]))
@@ -85,6 +96,7 @@ def person_message(
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
         missed=missed,
         rounds={**before.rounds, **new_round(route, turns, person.name)},
+        asks=asks_without(before.asks, route.addressees),
     )
     parent = answered[0].message_id if answered else None
     message = _message(message_id, text, person, markers, route, at, parent)
@@ -142,10 +154,11 @@ def agent_reply(
     end: TurnEnd,
     seconds: float,
     message_id: str,
+    notes: tuple[str, ...] = (),
 ) -> Entry:
-    """Return what an agent's reply changes."""
+    """Return what an agent's reply changes; the notes say what else in it could not be done."""
     is_apart = turn.id in turns_apart(state.progress.rounds)
-    route = _route_of_reply(router, state, agent, markers, turn)
+    route = _route_of_reply(router, state, agent, markers, turn, notes)
     drops = _dropped(route, state)
     before = without_questions(state.progress, (turn.id for turn in drops))
     turns = _turns(route, state, message_id)
@@ -158,9 +171,10 @@ def agent_reply(
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
-    used = with_usage(before, agent.name, usage_of_turn(end.usage))
+    used = without_turn(with_usage(before, agent.name, usage_of_turn(end.usage)), turn.id)
     if not is_apart:
         used = with_own_session(used, agent.name, end.memory)
+    asks = {} if is_apart else new_asks(agent.name, text, markers, turn.id, end.at)
     progress = replace(
         with_reply(used, agent.name, text, _first_agent(team, turns)),
         turns_made=before.turns_made + len(turns),
@@ -170,6 +184,7 @@ def agent_reply(
         handed_over={**before.handed_over, **handed_over},
         unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
         rounds={**before.rounds, **new_round(route, turns, agent.name)},
+        asks={**asks_without(before.asks, (agent.name,)), **asks},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
     return Entry(
@@ -184,24 +199,32 @@ def agent_reply(
             *_queue_events(turns, drops),
             *(Unallowed.of(new, agent.name) for new in unallowed),
             *_missed_events(missed, message),
+            *(Offered.of(turn_id, ask) for turn_id, ask in asks.items()),
             _turn_ended(turn, end, seconds),
         ),
     )
 
 
 def _route_of_reply(
-    router: Router, state: ConversationState, agent: Member, markers: Markers, turn: WaitingTurn
+    router: Router,
+    state: ConversationState,
+    agent: Member,
+    markers: Markers,
+    turn: WaitingTurn,
+    notes: tuple[str, ...],
 ) -> Route:
-    """Return whom a reply asks: nobody, if it is one of several, for a person or a judge decides then."""
+    """Return whom a reply asks: nobody, if it is one of several, for a person or a judge decides then.
+
+    The notes say what else in the reply could not be done.
+    """
     rounds = state.progress.rounds
     if turn.id in turns_apart(rounds):
         route = Route(notes=_not_followed(agent, markers))
     else:
         route = router.route(agent, markers, person=state.progress.person)
-    if markers.pick is None or is_judges(rounds, turn.id):
-        return route
-    note = f"{agent.name} is not a judge here, so its [PICK: …] picks nothing."
-    return replace(route, notes=(*route.notes, note))
+    if markers.pick is not None and not is_judges(rounds, turn.id):
+        notes = (f"{agent.name} is not a judge here, so its [PICK: …] picks nothing.", *notes)
+    return replace(route, notes=(*route.notes, *notes))
 
 
 def _misses(before: Mapping[str, str], agent: Member, missed: MissedHandOver | None, route: Route) -> dict[str, str]:
@@ -223,11 +246,13 @@ def turn_begins(
     began_at: int,
     at: int,
     order: PoolOrder | None = None,
+    by: str = "",
 ) -> Entry:
-    """Return what the beginning of a turn changes, with the agent's prompt."""
+    """Return what the beginning of a turn changes, with the agent's prompt; `by` is a stand-in that has it."""
     progress = with_session(state.progress, turn.member, given.report.session)
     missed = _still_missed(progress, lambda earlier: turn.member in earlier.members)
-    progress = replace(progress, turns=progress.turns + 1, missed=missed)
+    stand_ins = {**progress.stand_ins, turn.id: by} if by else progress.stand_ins
+    progress = replace(progress, turns=progress.turns + 1, missed=missed, stand_ins=stand_ins)
     size = byte_length(given.prompt) + byte_length(given.system_flag or "")
     began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts)
     return Entry(
@@ -246,6 +271,7 @@ def _still_missed(progress: Progress, is_over: Callable[[MissedHandOver], bool])
 def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float) -> Entry:
     """Return what the end of a turn without a reply changes: a person must decide about it."""
     used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure))
+    used = replace(used, stand_ins={one: by for one, by in used.stand_ins.items() if one != turn.id})
     progress = replace(used, undecided=(*used.undecided, turn.id))
     undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)
     return Entry(

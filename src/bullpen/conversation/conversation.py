@@ -15,7 +15,7 @@ from bullpen.check_results import CheckResult
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation import conflicts, decisions, rounds
+from bullpen.conversation import asks, conflicts, decisions, rounds
 from bullpen.conversation.approvals import Approvals, StandingAnswers
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
@@ -34,11 +34,13 @@ from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
-from bullpen.conversation.turn_agents import TurnAgents
+from bullpen.conversation.turn_agents import NOBODY, TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
 from bullpen.conversation.workspaces import workspaces
 from bullpen.errors import (
+    AnsweredAlready,
+    BullpenError,
     MessageDiffers,
     NobodyToAsk,
     NothingRuns,
@@ -57,7 +59,7 @@ from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import Candidate, candidate_of, hidden_from
 from bullpen.routing.router import Route, Router
-from bullpen.store.base import Store, StoredMessage
+from bullpen.store.base import Decision, Store, StoredMessage
 from bullpen.team.team import Member, Team
 from bullpen.text.clean import clean_text
 
@@ -86,10 +88,11 @@ class Conversation:
         file_history: FileHistory | None = None,
         check_runner: CheckRunner | None = None,
         standing: StandingAnswers | None = None,
+        stand_ins: Mapping[tuple[str, str], MemberAgent] = NOBODY,
     ) -> None:
         self.team = team
         self._state = state
-        of_turns = TurnAgents(agents, state, None if file_history is None else file_history.worktrees)
+        of_turns = TurnAgents(agents, state, None if file_history is None else file_history.worktrees, stand_ins)
         self._router = Router(team, of_turns.why_not_apart)
         self._journal = Journal(team, state, history)
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
@@ -162,8 +165,8 @@ class Conversation:
         if not running.can_be_told:
             await self.say(f"@{agent.name} {text}", sender=sender)
             return False
-        await self.note(f"(told {agent.name} while it worked) {text}", sender=sender)
-        if running.tell(text):
+        await self.note(f"(to {agent.name} while it worked) {text}", sender=sender)
+        if await running.tell(text):
             return True
         await self.ask(agent.name, by=sender)
         return False
@@ -174,10 +177,41 @@ class Conversation:
         self, turn_id: str, question: str, answer: Answer, *, scope: Scope = "once", by: str | None = None
     ) -> None:
         """Answer what a running agent asks. A "stop" also cancels its turn."""
+        asked = self.approvals.open.get((turn_id, question))
         await self.approvals.answer(turn_id, question, answer, scope=scope, by=self._decider(by))
+        if asked is not None and asked.question.kind == "question" and answer.verdict == "yes":
+            person = decisions.last_person(self.team, self._state).name if by is None else by
+            words = " ".join(asked.question.why.split())
+            await self.note(f"(answered {asked.member}: {words}) {answer.text}", sender=person)
         if answer.verdict == "stop":
             with suppress(NothingRuns):
                 await self.cancel(turn_id, by=by)
+
+    async def answer_ask(self, turn_id: str, text: str, *, by: str | None = None) -> None:
+        """Answer a reply that offered answers with [ASK: …]: the words are said to the agent, as a person's message.
+
+        The first answer counts: AnsweredAlready is raised for any other.
+        """
+        text, at = clean_text(text), milliseconds()
+        if not text.strip():
+            raise BullpenError("Say which answer you mean: its number, or other words.")
+        await self._check_asked(turn_id)
+        person = decisions.last_person(self.team, self._state) if by is None else self.person(by)
+
+        def build(message_id: str) -> Entry:
+            entry = asks.answer(self._state, self._router, person, turn_id, text, message_id=message_id, at=at)
+            return decisions.decided_by(person.name, asks.stored_choice(text), entry, at=at)
+
+        await self._journal.alone(lambda: self._journal.commit_message(build))
+
+    async def dismiss_ask(self, turn_id: str, *, by: str | None = None) -> None:
+        """Leave such a reply without an answer."""
+        await self._check_asked(turn_id)
+        await self._decide(by, asks.NO_ANSWER, asks.dismiss, turn_id)
+
+    async def _check_asked(self, turn_id: str) -> None:
+        if turn_id not in self.progress.asks and (known := asks.answered_by(await self.read(decisions_in), turn_id)):
+            raise AnsweredAlready(*known)
 
     async def cancel(self, *turn_ids: str, by: str | None = None) -> tuple[WaitingTurn, ...]:
         """Stop running turns, or all, and keep the queue until a person continues or drops it.
@@ -595,6 +629,11 @@ def _messages(
     store: Store, conversation_id: str, after: int | None, before: int | None, limit: int
 ) -> list[StoredMessage]:
     return store.messages(conversation_id, after=after, before=before, limit=limit)
+
+
+def decisions_in(store: Store, conversation_id: str) -> list[Decision]:
+    """Return what people decided."""
+    return store.decisions(conversation_id)
 
 
 def _message_or_none(store: Store, conversation_id: str, message_id: str) -> StoredMessage | None:

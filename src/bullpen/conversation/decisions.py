@@ -3,7 +3,7 @@
 Each is a pure function that returns an entry, or raises an error.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -25,8 +25,9 @@ from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, NothingToForget, TurnConflict
 from bullpen.markers.grammar import read_markers
-from bullpen.routing.progress import Progress, counting_again, without_questions
+from bullpen.routing.progress import Progress, counting_again, without_questions, without_turn
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
+from bullpen.routing.rests import Rest
 from bullpen.routing.rounds import round_of
 from bullpen.routing.router import Router
 from bullpen.store.base import Decision
@@ -57,8 +58,8 @@ def pause_to_cancel(state: ConversationState, turn_ids: Collection[str], *, at: 
 
 
 def continue_turns(state: ConversationState, *, at: int) -> Entry:
-    """End a pause: waiting turns begin, and the limits count from zero."""
-    change = Change(paused=None, progress=replace(counting_again(state.progress, at), held=(), missed=None))
+    """End a pause: waiting turns begin, the limits count from zero, and programs that rested are tried again."""
+    change = Change(paused=None, progress=replace(counting_again(state.progress, at), held=(), missed=None, rests={}))
     return Entry(at=at, change=change, events=(Continued(),))
 
 
@@ -124,6 +125,38 @@ def retry_lost(state: ConversationState, turn_id: str, *, at: int) -> Entry:
         events=(Decided(turn_id=turn.id, choice=choice), Queued(turns=(again,))),
     )
     return decided_by(BULLPEN, "retry", entry, at=at)
+
+
+def rest(state: ConversationState, turn_id: str, rests: Mapping[str, Rest], *, at: int) -> Entry:
+    """Note which programs cannot be used after a turn, and until when; a person decides about the turn."""
+    progress = replace(without_turn(state.progress, turn_id), rests=dict(rests))
+    return Entry(at=at, change=Change(progress=progress))
+
+
+def stand_in(
+    state: ConversationState, turn_id: str, choice: str, *, rests: Mapping[str, Rest], tried: tuple[str, ...], at: int
+) -> Entry:
+    """Let a stand-in take a turn whose program cannot be used, or let it wait until one can be."""
+    turn = _undecided_turn(state, turn_id)
+    again = state.new_turn(turn.member, turn.message_id, intent=PUT_FIRST, step=turn.step)
+    undecided = tuple(other for other in state.progress.undecided if other != turn.id)
+    progress = replace(
+        state.progress,
+        undecided=undecided,
+        turns_made=state.progress.turns_made + 1,
+        # An attempt that did nothing and is taken over does not count; one that is made again and again does.
+        turns=max(0, state.progress.turns - 1) if tried else state.progress.turns,
+        rests=dict(rests),
+        tried={**without_turn(state.progress, turn.id).tried, **({again.id: tried} if tried else {})},
+    )
+    entry = Entry(
+        at=at,
+        retries=turn.id,
+        turns=(again,),
+        change=Change(progress=progress, waits_for=None),
+        events=(Decided(turn_id=turn.id, choice=choice), Queued(turns=(again,))),
+    )
+    return decided_by(BULLPEN, "stand-in", entry, at=at)
 
 
 def skip(state: ConversationState, turn_id: str | None, *, at: int) -> Entry:

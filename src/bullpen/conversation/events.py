@@ -10,10 +10,12 @@ from bullpen.approvals import Answer, ApprovalRecord, Scope
 from bullpen.check_results import CheckResult
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
+from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.progress import MergeConflict
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import Candidate, Round
+from bullpen.text.asked_words import words_of
 from bullpen.text.names import listed
 from bullpen.turn_events import ApprovalAsked, Event, Failed, Usage
 
@@ -184,6 +186,19 @@ class Unpicked(Struct, frozen=True, kw_only=True, tag="unpicked", tag_field="typ
         return cls(round=key, candidates=(*done, *one.in_state("failed")), text=" ".join(filter(None, sentences)))
 
 
+class Offered(Struct, frozen=True, kw_only=True, tag="offered", tag_field="type"):
+    """An agent's reply offers answers with [ASK: …]; the one that a person chooses is said to it."""
+
+    turn_id: str
+    member: str
+    choices: tuple[str, ...]
+
+    @classmethod
+    def of(cls, turn_id: str, ask: OpenAsk) -> "Offered":
+        """Return the event for such a reply."""
+        return cls(turn_id=turn_id, member=ask.member, choices=ask.choices)
+
+
 class Decided(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="decided", tag_field="type"):
     """A person has decided about a turn: one without a reply, one that needs a yes, or one with a conflict."""
 
@@ -214,9 +229,13 @@ class Answered(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="answe
     """Who answered; empty: no person did."""
     because: str = ""
     """Why it was answered without a person."""
+    about: str = ""
+    """What was asked, in a few words."""
+    was_waiting: bool = False
+    """Whether people were asked; a rule answers without that."""
 
     @classmethod
-    def of(cls, record: ApprovalRecord) -> "Answered":
+    def of(cls, record: ApprovalRecord, asked: ApprovalAsked | None = None, *, was_waiting: bool = False) -> "Answered":
         """Return the event for a stored answer."""
         if record.answer is None:
             raise TypeError("a question is not an answer")
@@ -228,6 +247,8 @@ class Answered(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="answe
             scope=record.scope,
             by=record.by,
             because=record.because,
+            about="" if asked is None else words_of(asked),
+            was_waiting=was_waiting,
         )
 
 
@@ -336,6 +357,7 @@ ConversationEvent = (
     | Unallowed
     | Conflicted
     | Unpicked
+    | Offered
     | Asked
     | Answered
     | Decided

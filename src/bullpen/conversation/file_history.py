@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from bullpen.conversation.forked_files import forked_files
+from bullpen.conversation.forked_files import ForkedFiles, forked_files
 from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of, who_changed
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway, WorkerRefused
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
@@ -35,20 +35,26 @@ class FileHistory:
     """The changes of one conversation that this process owns. Everything here blocks."""
 
     def __init__(
-        self, store: Store, conversation_id: str, owner: Owner, snapshots: Folders, worktrees: Worktrees
+        self,
+        store: Store,
+        conversation_id: str,
+        owner: Owner,
+        snapshots: Folders,
+        worktrees: Worktrees,
+        forked: ForkedFiles,
     ) -> None:
         self.snapshots = snapshots
         self.worktrees = worktrees
+        self.forked = forked
         self._store = store
         self._id = conversation_id
         self._owner = owner
-        home = snapshots.home if isinstance(snapshots, FolderSnapshots) else None
-        self.forked = forked_files(home, conversation_id)
 
     @classmethod
     def here(cls, store: Store, conversation_id: str, owner: Owner, snapshots: FolderSnapshots) -> "FileHistory":
         """Return one of files on this machine."""
-        return cls(store, conversation_id, owner, snapshots, WorktreesHere(snapshots, conversation_id))
+        worktrees, forked = WorktreesHere(snapshots, conversation_id), forked_files(snapshots.home, conversation_id)
+        return cls(store, conversation_id, owner, snapshots, worktrees, forked)
 
     @property
     def is_elsewhere(self) -> bool:
@@ -201,6 +207,10 @@ class FileHistory:
     def begun(self) -> list[ChangeRecord]:
         """Return what was begun and is not done."""
         return self._store.begun_changes(self._id)
+
+    def has_begun(self, folder: str) -> bool:
+        """Whether something was begun in a folder and is not done."""
+        return any(record.changes.folder == folder for record in self.begun())
 
     def complete(self, at_work: Collection[int] = ()) -> list[ChangeRecord]:
         """Complete what was begun when the process before this one was killed, but for those who still work.

@@ -36,7 +36,7 @@ def wanted_diff(store: Store, conversation_id: str, turn_id: str, max_bytes: int
     gone = taken_back(records)
     turns = [record for record in records if record.kind == "turn" and record.changes.files]
     merged = {record.turn_id for record in records if record.kind == "merge"}
-    chosen = turns if turn_id else [record for record in turns if _is_there(record, gone, merged)]
+    chosen = turns if turn_id else [record for record in turns if is_there(record, gone, merged)]
     full = store.change(conversation_id, chosen[-1].number) if chosen else None
     if full is None:
         return _no_diff(store, conversation_id, turn_id)
@@ -44,7 +44,7 @@ def wanted_diff(store: Store, conversation_id: str, turn_id: str, max_bytes: int
     return shown_changes(full, max_bytes // DIFF_SHARE, f"What {whose}", is_gone=full.number in gone)
 
 
-def _is_there(record: ChangeRecord, gone: Collection[int], merged: Collection[str]) -> bool:
+def is_there(record: ChangeRecord, gone: Collection[int], merged: Collection[str]) -> bool:
     """Return whether what a turn changed was not taken back, and is not one of several results that was not picked."""
     return record.number not in gone and (record.turn_id in merged or not is_candidates(record.changes.folder))
 

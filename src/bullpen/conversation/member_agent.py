@@ -10,10 +10,11 @@ from msgspec import Struct
 from bullpen.agents.environment import child_environment
 from bullpen.agents.registry import is_known, spec_for
 from bullpen.agents.runner import Reply, run_turn
-from bullpen.agents.spec import AgentSpec, Emit
+from bullpen.agents.spec import AgentSpec, Emit, SessionSpec
 from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.check_places import CheckRunner
+from bullpen.conversation.forked_files import ForkedFiles
 from bullpen.conversation.prepared_turn import PreparedTurn
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import NeedsCluster
@@ -61,6 +62,21 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         return child_environment(self.spec, {**self._environment(), **self.extra.env})
 
     @property
+    def sessions(self) -> SessionSpec | None:
+        """How its program continues a session, with the permissions that it has."""
+        return self.spec.with_permissions(self.member.permissions).sessions
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether it can call the tools of a turn."""
+        return self.may_have_tools
+
+    @property
+    def may_have_tools(self) -> bool:
+        """Whether the team file and its CLI let it."""
+        return self.member.tools and self.spec.with_permissions(self.member.permissions).tools is not None
+
+    @property
     def is_elsewhere(self) -> bool:
         """Whether its turns run on other machines, so that its sessions are there, too."""
         return bool(self.member.pool)
@@ -105,6 +121,8 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             on_output=running.on_output,
             ask=running.ask,
             on_tell=running.on_tell,
+            server=running.server,
+            asked=running.asked,
         )
 
     def _environment(self) -> dict[str, str]:
@@ -121,6 +139,10 @@ class RemoteTeam(Protocol):
     @property
     def worktrees(self) -> Worktrees:
         """Those that some of them have for themselves."""
+
+    @property
+    def forked(self) -> ForkedFiles:
+        """Which of the folders are elsewhere, if the conversation was forked with files; known from the start on."""
 
     @property
     def checks(self) -> CheckRunner:

@@ -39,7 +39,7 @@ class Memories:
         The rules that forbid continuing come first: if one of them applies, a new session begins. What is on another
         machine is looked at there.
         """
-        plan, sessions = self._planned(agent, progress), agent.spec.sessions
+        plan, sessions = self._planned(agent, progress), agent.sessions
         if plan is None or plan.wanted is None or sessions is None or agent.is_elsewhere:
             return plan
         reason, _ = why_not_here(sessions, agent.environment, plan.wanted)
@@ -47,7 +47,7 @@ class Memories:
 
     def _planned(self, agent: MemberAgent, progress: Progress) -> SessionPlan | None:
         """Return the same, regardless of the session's file."""
-        sessions, name = agent.spec.sessions, agent.member.name
+        sessions, name = agent.sessions, agent.member.name
         if sessions is None or not has_own_memory(agent):
             return None
         if name in progress.forgotten:
@@ -60,9 +60,9 @@ class Memories:
 
     def rebuilt(self, agent: MemberAgent, reason: str = "") -> SessionPlan | None:
         """Return a new session in the place of one that cannot be continued, for a reason that may be told later."""
-        if agent.spec.sessions is None:
+        if agent.sessions is None:
             return None
-        plan = _new(agent.spec.sessions, reason)
+        plan = _new(agent.sessions, reason)
         return replace(plan, use=replace(plan.use, origin="rebuilt"))
 
     def _continuing(
@@ -93,7 +93,7 @@ class Memories:
 
         One that is on another machine is taken there.
         """
-        plan, sessions = self._planned(agent, progress), agent.spec.sessions
+        plan, sessions = self._planned(agent, progress), agent.sessions
         if plan is None or plan.wanted is None or sessions is None or agent.is_elsewhere:
             return plan
         reason, lock = hold(sessions, agent.environment, plan.wanted)
@@ -150,7 +150,7 @@ class Memories:
 
         `left` is what the machine has found that has its file; None: that is this one.
         """
-        use, sessions, before = plan.use, agent.spec.sessions, plan.left.memory if plan.left else None
+        use, sessions, before = plan.use, agent.sessions, plan.left.memory if plan.left else None
         if sessions is None:
             return None
         # A copy is another file, so there is no place in it that is known.
@@ -185,8 +185,8 @@ class Memories:
 
     def put_back(self, agent: MemberAgent, plan: SessionPlan) -> None:
         """Take out of a session what a turn left in it that ended badly. If that fails, the next turn does it."""
-        if plan.wanted is not None and plan.lock is not None and agent.spec.sessions is not None:
-            take_out(agent.spec.sessions, agent.environment, plan.wanted)
+        if plan.wanted is not None and plan.lock is not None and agent.sessions is not None:
+            take_out(agent.sessions, agent.environment, plan.wanted)
 
 
 def _new(sessions: SessionSpec, reason: str = "") -> SessionPlan:

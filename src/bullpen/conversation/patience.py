@@ -16,7 +16,12 @@ Result = TypeVar("Result")
 AGAIN_SECONDS = 1.0
 
 
-async def patiently(journal: Journal, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+BEGINS = "The turn begins as soon as it is back."
+
+
+async def patiently(
+    journal: Journal, work: Callable[[], Coroutine[Any, Any, Result]], meanwhile: str = BEGINS
+) -> Result:
     """Do something with the store; on a node again and again while the server is away, and people are told.
 
     Nobody should have to click in every conversation because a server was started again.
@@ -27,6 +32,6 @@ async def patiently(journal: Journal, work: Callable[[], Coroutine[Any, Any, Res
         except (StoreBusy, StoreUnreachable) as error:
             if not journal.state.is_of_node:
                 raise
-            logger.warning("not begun conversation=%s error=%s", journal.state.conversation_id, error)
-            journal.publish(Trouble(text=f"{error} The turn begins as soon as it is back."))
+            logger.warning("not done conversation=%s error=%s", journal.state.conversation_id, error)
+            journal.publish(Trouble(text=f"{error} {meanwhile}"))
         await asyncio.sleep(AGAIN_SECONDS)

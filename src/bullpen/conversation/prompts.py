@@ -21,6 +21,7 @@ from bullpen.conversation.judging import results_for_judge
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import digest
 from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, in_session
+from bullpen.conversation.visible_history import VisibleHistory
 from bullpen.errors import InstructionFileProblem
 from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
@@ -31,6 +32,7 @@ from bullpen.store.base import Store
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.team.team import BULLPEN, SMALLEST_WINDOW, Member, Team
+from bullpen.team.tools_note import tools_note
 from bullpen.text.clean import byte_length
 
 MOST_PENDING = 1_000
@@ -127,6 +129,25 @@ class Prompts:
         room = _room(agent, current)
         results = results_for_judge(self._store, self._conversation_id, one, self._team, room)
         return self.for_message(current, agent, hidden_ids, pinned_ids, shown=(results,))
+
+    def visible_in(
+        self, turn: WaitingTurn, member: Member, hidden: Collection[str], *, is_judges: bool
+    ) -> VisibleHistory:
+        """Return what the agent of a turn may look up: what could be in its prompt, were that large enough."""
+        current, hidden_ids = self._answered.by(turn)
+        if is_judges:
+            # As in its prompt: of what came after the task, it is shown the results only, without names.
+            current = self._store.message(self._conversation_id, turn.message_id)
+        rivals = replies_of(self._store, self._conversation_id, hidden)
+        return VisibleHistory(
+            self._store,
+            self._conversation_id,
+            self._context,
+            member,
+            last=current.sequence,
+            hidden_ids=[*hidden_ids, *rivals],
+            hidden_turns=hidden,
+        )
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
         """Return whether the agent of a turn is to be shown what another turn changed."""
@@ -389,7 +410,13 @@ class Prompts:
             except InstructionFileProblem as problem:
                 problems.append(str(problem))
         return Instructions(
-            configured=_joined([agent.member.system_instruction, hand_over_note(self._team, agent.member)]),
+            configured=_joined(
+                [
+                    agent.member.system_instruction,
+                    hand_over_note(self._team, agent.member),
+                    tools_note(self._team) if agent.has_tools else "",
+                ]
+            ),
             file_text=_joined([*texts, agent.announced_instructions]),
             problems=tuple(problems),
         )

@@ -18,7 +18,8 @@ def recorded_events(record: TurnRecord) -> list[Event]:
         spec = agent_spec(record.report.agent_type).that_ran(record.command)
     except UnknownAgent:
         spec = command_agent(record.command or ("?",))
-    opening = Opening(prompt=record.prompt, folder="", permissions="ask")
+    # A driver understands the beginning only if it knows whether a session was continued.
+    opening = Opening(prompt=record.prompt, folder="", permissions="ask", session=record.report.session)
     transcript = Transcript(spec, events.append, driver=spec.driver(opening) if spec.driver else None)
     try:
         transcript.feed(record.stream)

@@ -9,6 +9,7 @@ from bullpen.conversation.events import (
     Conflicted,
     ConversationEvent,
     Dropped,
+    Offered,
     Paused,
     PauseKind,
     Unallowed,
@@ -50,7 +51,8 @@ def opening_events(state: ConversationState) -> list[ConversationEvent]:
     unallowed = [Unallowed.of(turn, state.progress.unallowed[turn.id]) for turn in state.unallowed.values()]
     conflicts = [Conflicted.of(turn, conflict) for turn, conflict in state.progress.conflicts.items()]
     rounds = [Unpicked.of(key, one) for key, one in state.progress.rounds.items() if one.state == "asking"]
-    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *rounds, *unallowed]
+    asks = [Offered.of(turn, ask) for turn, ask in state.progress.asks.items()]
+    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *rounds, *unallowed, *asks]
 
 
 def _kind(state: ConversationState) -> PauseKind:

@@ -3,9 +3,12 @@
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from bullpen.agents.asked_time import AskedTime
 from bullpen.agents.dialogue import Ask, Tell, nobody
 from bullpen.errors import AgentFailed, BullpenError, WorkerLost
 from bullpen.memory import Memory
@@ -20,6 +23,7 @@ from bullpen.turn_events import (
     Failed,
     Finished,
     Notice,
+    Started,
     TextDelta,
     Thinking,
     TodoList,
@@ -29,8 +33,12 @@ from bullpen.turn_events import (
     is_work,
 )
 
+if TYPE_CHECKING:
+    from bullpen.conversation.turn_tools import TurnTools
+
 logger = logging.getLogger(__name__)
 
+ASKING = "waiting for an answer"
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
 # Some agents use a thousand tools in a turn. Nobody scrolls back through more.
 MOST_STEPS = 1_000
@@ -48,6 +56,10 @@ class RunningTurn:
         """Whether it continues elsewhere although nobody follows it here any more."""
         self.is_recorded = False
         """Whether the store has recorded that it is running."""
+        self.remark = ""
+        """What people should know when it begins: who stands in for its member, and why."""
+        self.model = ""
+        """As its CLI says."""
         self.usage: Usage | None = None
         self.reported_usage: Usage | None = None
         """As the CLI reports it, which may be that of all turns in its session."""
@@ -61,19 +73,32 @@ class RunningTurn:
         """The session that it leaves, once it has ended well."""
         self.has_begun = False
         """Whether the agent has said or done anything yet."""
+        self.has_acted = False
+        """Whether it has used a tool."""
         self.todo: TodoList | None = None
         self.steps: list[ToolStarted | ToolFinished | Notice] = []
         """What it did so far, except for what it said."""
         self.doing = "starting"
         """The last thing it began, in a few words."""
+        self._tool = ""
+        """The tool that it uses now, as far as it says so."""
+        self._heard_at = self.began_at
         self.reply = ""
         """Its final answer, once there is one."""
         self.ask: Ask = nobody
         """Answers what it asks."""
-        self.tell: Tell = lambda _: False
-        """Gives it words while it works."""
+        self.asks_no_more = "it was taken back"
+        """Why a question of it is closed that nobody has answered."""
+        self.tell: Callable[[str], Awaitable[bool]] = _not_told
+        """Gives it words while it works; says whether its model gets them in this turn."""
         self.can_be_told = False
         """Whether its CLI can take them."""
+        self.tools: TurnTools | None = None
+        """What it can call; None: nothing."""
+        self.server: tuple[str, ...] = ()
+        """The command of the MCP server through which it calls that."""
+        self.asked = AskedTime()
+        """How long people were asked."""
         self._pieces: list[str] = []
         self._cancelled = CANCELLED
         self._command: tuple[str, ...] = ()
@@ -90,6 +115,15 @@ class RunningTurn:
         return self._pieces[0] if self._pieces else ""
 
     @property
+    def doing_now(self) -> str:
+        """What it does, in a few words. One that has been silent for long may wait for something that we do not see."""
+        minutes = (milliseconds() - self._heard_at) // 60_000
+        if not minutes or self.doing == ASKING:
+            return self.doing
+        silence = f"silent for {minutes} min"
+        return f"{self.doing}, {silence}" if self._tool else f"waiting? {silence}"
+
+    @property
     def seconds(self) -> float:
         """How long it has been running."""
         return (milliseconds() - self.began_at) / 1000
@@ -97,6 +131,8 @@ class RunningTurn:
     def on_event(self, event: Event) -> None:
         """Remember what an event says."""
         self.has_begun = self.has_begun or is_work(event)
+        self.has_acted = self.has_acted or isinstance(event, ToolStarted)
+        self._heard_at = milliseconds()
         match event:
             case TextDelta():
                 self._pieces.append(event.text)
@@ -104,20 +140,22 @@ class RunningTurn:
             case Thinking():
                 self.doing = "thinking"
             case ToolStarted():
-                self.doing = event.name
+                self.doing = self._tool = event.name
                 self._add_step(event)
             case ToolFinished():
                 # The model has its result now.
-                self.doing = "thinking"
+                self.doing, self._tool = "thinking", ""
                 self._add_step(event)
             case ApprovalAsked():
-                self.doing = "waiting for an answer"
+                self.doing = ASKING
             case ApprovalOver():
                 self.doing = "thinking"
             case Notice():
                 self._add_step(event)
             case TodoList():
                 self.todo = event
+            case Started(model=str(model)):
+                self.model = model
             case Usage():
                 self.usage = event
             case Finished():
@@ -134,8 +172,12 @@ class RunningTurn:
         self.knows_session.set()
 
     def on_tell(self, tell: Tell) -> None:
-        """Remember how it can be told something."""
-        self.tell, self.can_be_told = tell, True
+        """Remember how it can be told something, here."""
+
+        async def told(text: str) -> bool:
+            return tell(text)
+
+        self.tell, self.can_be_told = told, True
 
     def on_command(self, command: tuple[str, ...]) -> None:
         """Remember the command line."""
@@ -143,6 +185,7 @@ class RunningTurn:
 
     def on_output(self, data: bytes) -> None:
         """Keep what the program writes, up to a limit."""
+        self._heard_at = milliseconds()
         self._packer.feed(data)
         kept = data[: self._room_to_keep]
         self._room_to_keep -= len(kept)
@@ -174,12 +217,17 @@ class RunningTurn:
             command=self._command,
             stream=self._stream,
             memory=self.memory if state == "done" else None,
+            uses=tuple(self.tools.uses) if self.tools is not None else (),
         )
 
     def _add_step(self, step: ToolStarted | ToolFinished | Notice) -> None:
         self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
             del self.steps[: MOST_STEPS // 2]
+
+
+async def _not_told(_: str) -> bool:
+    return False
 
 
 def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:

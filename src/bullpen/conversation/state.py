@@ -21,7 +21,7 @@ from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConver
 from bullpen.store.thread import Desk
 from bullpen.turn_events import Failed
 
-ASKS_FOR_TURNS = frozenset({"allow", "ask", "hand-over", "retry"})
+ASKS_FOR_TURNS = frozenset({"allow", "ask", "hand-over", "retry", "stand-in"})
 """Decisions by which a person asks for turns."""
 
 Arguments = ParamSpec("Arguments")
@@ -193,7 +193,7 @@ class ConversationState:
         """The waiting turns that begin only if a person allows them, by their ids."""
         return {turn.id: turn for turn in self.queue.waiting if turn.id in self.progress.unallowed}
 
-    def situation(self, people: Collection[str], workspaces: Mapping[str, str]) -> Situation:
+    def situation(self, people: Collection[str], workspaces: Mapping[str, str], asleep: Mapping[str, int]) -> Situation:
         """Return what decides, besides the queue, which turns may begin."""
         return Situation(
             running=tuple(self.running.values()),
@@ -202,6 +202,7 @@ class ConversationState:
             undecided=tuple(ended.turn for ended in self.undecided.values()),
             workspaces=workspaces,
             checking=tuple(self.checking.values()),
+            asleep=asleep,
             apart=turns_apart(self.progress.rounds),
         )
 

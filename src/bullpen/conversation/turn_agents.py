@@ -12,6 +12,7 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import candidate_of, is_judges
 from bullpen.team.team import Member
 
+NOBODY: Mapping[tuple[str, str], MemberAgent] = {}
 NO_FILES = "this conversation does not keep files"
 
 
@@ -19,17 +20,23 @@ class TurnAgents:
     """The agents of a team, each as it is in one turn."""
 
     def __init__(
-        self, agents: Mapping[str, MemberAgent], state: ConversationState, worktrees: Worktrees | None
+        self,
+        agents: Mapping[str, MemberAgent],
+        state: ConversationState,
+        worktrees: Worktrees | None,
+        stand_ins: Mapping[tuple[str, str], MemberAgent] = NOBODY,
     ) -> None:
-        """Without worktrees, nobody can be apart."""
+        """Without worktrees, nobody can be apart. Stand-ins are agents in the roles of members, by both names."""
         self.of_members = agents
+        self._stand_ins = stand_ins
+        self._chosen: dict[str, str] = {}
         self._state = state
         self._worktrees = worktrees
         self._can_be_apart: set[Path] = set()
 
     def of(self, turn: WaitingTurn) -> MemberAgent:
         """Return the agent of a turn."""
-        agent, rounds = self.of_members[turn.member], self._state.progress.rounds
+        agent, rounds = self._program(turn), self._state.progress.rounds
         shared = agent.shared or agent.folder
         if is_judges(rounds, turn.id):
             # It only picks.
@@ -40,6 +47,21 @@ class TurnAgents:
             return agent
         folder = worktrees.folder(turn.member, shared, candidate.place)
         return replace(agent, folder=folder, shared=shared, apart=candidate.place)
+
+    def choose(self, turn: WaitingTurn, by: str) -> None:
+        """Note who takes a turn that is about to begin: the member itself, or a stand-in."""
+        self._chosen[turn.id] = by
+
+    def chosen(self, turn: WaitingTurn) -> str:
+        """Return who has a turn: the member itself, or a stand-in, by its name in the team file."""
+        return self._chosen.get(turn.id) or self._state.progress.stand_ins.get(turn.id, turn.member)
+
+    def forget(self, turn: WaitingTurn) -> None:
+        """Forget a turn that has ended."""
+        self._chosen.pop(turn.id, None)
+
+    def _program(self, turn: WaitingTurn) -> MemberAgent:
+        return self._stand_ins.get((turn.member, self.chosen(turn)), self.of_members[turn.member])
 
     def is_apart(self, turn: WaitingTurn) -> bool:
         """Return whether a turn is one of best of several, which leaves no trace in a member's own session."""

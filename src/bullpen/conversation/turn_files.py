@@ -19,6 +19,7 @@ from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import Brought
 from bullpen.conversation.own_workspaces import OwnWorkspaces
+from bullpen.conversation.recorded_agents import RecordedAgents
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.conversation.turn_checks import TurnChecks
@@ -70,6 +71,7 @@ class TurnFiles:
         self._watches: dict[str, CollisionWatch] = {}
         self._ending: set[asyncio.Task[None]] = set()
         """Watches of folders in which nobody works any more."""
+        self._recorded = RecordedAgents(journal, history)
         self._unfinished = UnfinishedChanges(journal, history, self._folders)
         self.own = OwnWorkspaces(journal, history, agents, self._unfinished)
         # In a fork with files, folders of the team are elsewhere, too.
@@ -109,7 +111,8 @@ class TurnFiles:
         await self.own.until_merged(turn)
         if agent.member.workspace == "own" and agent.shared is None and may_change_files(agent):
             raise NoOwnWorkspace(turn.member, "this conversation does not keep files.")
-        if self._history is None or not self._is_watched(self._history, agent):
+        self._recorded.tell_of(agent)
+        if self._history is None or not self._recorded.has(agent):
             return
         if agent.shared is None and self._history.is_elsewhere:
             await self._look_elsewhere(self._history, turn, agent)
@@ -244,6 +247,16 @@ class TurnFiles:
         if has_reply and shared is not None:
             self.own.merge_after(turn, checking or task, shared)
 
+    async def has_changed(self, turn_id: str) -> bool:
+        """Return whether a turn that has ended changed files, or nobody can say that it did not. It is waited for."""
+        looks = [look for folder in self._folders.values() for look in folder.last_looks]
+        await all_of(looks)
+        records = [] if self._history is None else await self._state.in_store(self._history.of_turn, turn_id)
+        # A note says what could not be seen.
+        return not records or any(
+            record.state != "done" or record.changes.files or record.changes.note for record in records
+        )
+
     async def finish(self, *, merges: bool = False) -> None:
         """Wait until all that has ended is recorded, and also merged."""
         await all_of(task for folder in self._folders.values() for task in folder.last_looks)
@@ -326,17 +339,12 @@ class TurnFiles:
 
     def _is_in(self, workspace: Files, turn: WaitingTurn) -> bool:
         agent = self._agents.of(turn)
-        if self._history is None or not self._is_watched(self._history, agent):
+        if self._history is None or not self._recorded.has(agent):
             return False
         if self._history.is_elsewhere:
             folder = self._entered.get(turn.id) or self._of_turns.get(turn.id)
             return folder is not None and folder.path == str(workspace.root)
         return self._history.snapshots.workspace(agent.folder).root == workspace.root
-
-    @staticmethod
-    def _is_watched(history: FileHistory, agent: MemberAgent) -> bool:
-        """Return whether it is recorded what an agent changes: either all folders are here, or on workers."""
-        return may_change_files(agent) and history.is_elsewhere == agent.is_elsewhere
 
     async def folder(self, history: FileHistory, path: Path) -> WatchedFolder:
         """Return the folder of this root, with who works in it."""

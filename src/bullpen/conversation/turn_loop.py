@@ -26,11 +26,14 @@ from bullpen.conversation.prepared_turn import PreparedTurn, SessionPlan
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.remarks import remark_for
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
+from bullpen.conversation.stand_ins import StandIns
+from bullpen.conversation.toolbox import Toolbox, with_notes
 from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
+from bullpen.prices.lists import Prices
 from bullpen.routing.obstacles import may_begin
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
@@ -76,6 +79,10 @@ class TurnLoop:
         self._files = files
         self._best_of = best_of
         self._approvals = approvals
+        self._prices = Prices(team.prices)
+        self._stand_ins = StandIns(team, journal, agents, files.has_changed)
+        self._alarm: asyncio.TimerHandle | None = None
+        self._toolbox = Toolbox(team, router, journal, prompts, approvals, self.running)
         self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
         self._was_busy = False
@@ -113,32 +120,49 @@ class TurnLoop:
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""
         state, limits = self._state, self._team.limits
-        situation = state.situation(self._people, self._workspaces)
+        now = milliseconds()
+        asleep = self._stand_ins.asleep(now)
+        self._wake_at(min(asleep.values(), default=0))
+        situation = state.situation(self._people, self._workspaces, asleep)
         ready = may_begin(state.queue.waiting, situation) if state.paused is None else ()
         if not ready:
-            self._become_quiet()
+            # What sleeps begins by itself: nobody is told that all is done.
+            if state.paused is not None or not any(turn.member in asleep for turn in state.queue.waiting):
+                self._become_quiet()
             return ()
-        if reason := cap_reached(state.progress, limits, milliseconds()):
+        if reason := cap_reached(state.progress, limits, now):
             await self._pause_at_limit(reason)
             self._become_quiet()
             return ()
         uncounted = sum(not running.is_recorded for running in self.running.values())
         turns = state.begin(ready[: room_for_turns(state.progress, limits, uncounted)])
         self.running.update({turn.id: RunningTurn(turn) for turn in turns})
+        for turn in turns:
+            self.running[turn.id].remark = self._stand_ins.choose(turn, now)
         self._was_busy = True
         return turns
+
+    def _wake_at(self, moment: int) -> None:
+        """Look again when a program can be used again that a turn waits for."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if moment:
+            seconds = max(0.0, (moment - milliseconds()) / 1000) + 0.01
+            self._alarm = asyncio.get_running_loop().call_later(seconds, self._journal.changed.set)
 
     def adopt(self, turns: tuple[WaitingTurn, ...]) -> None:
         """Follow turns to their ends that run on workers, and that began under another owner."""
         for turn in turns:
             running = self.running[turn.id] = RunningTurn(turn)
             running.is_recorded = self._was_busy = True
+            self._agents.choose(turn, self._agents.chosen(turn))
             self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn, is_adopted=True))
 
     def leave_what_continues(self) -> None:
         """Do not cancel turns that run on workers, though nobody follows them here any more."""
         for running in self.running.values():
-            running.is_left = running.is_recorded and bool(self._team.member(running.turn.member).pool)
+            running.is_left = running.is_recorded and self._agents.of(running.turn).is_elsewhere
 
     async def _take_turn(self, turn: WaitingTurn, *, is_adopted: bool = False) -> None:
         """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
@@ -172,6 +196,7 @@ class TurnLoop:
             self._forget(running)
             if self._journal.lost is None and not running.is_left:
                 self._agents.of(turn).settled(turn)
+            self._agents.forget(turn)
             self._files.own.stored(turn.id)
             self._files.checks.stored(turn.id)
             del self.tasks[turn.id]
@@ -191,13 +216,18 @@ class TurnLoop:
             await self._files.begin(turn)
             begin = partial(self._begin, running, prepared.output, agent.order_for(turn, prepared))
             await patiently(self._journal, partial(self._journal.shielded, begin))
-        async with keeping_output(self._journal, running):
+        async with keeping_output(self._journal, running), self._toolbox.open_for(running, agent):
             await self._run(running, prepared, session)
 
     async def _adopt_and_run(self, running: RunningTurn, session: TurnSession) -> None:
-        prepared = await self._agents.of(running.turn).adopt(running, emit=partial(self._heard, running))
-        session.adopt(prepared)
-        await self._run(running, prepared, session)
+        try:
+            await self._approvals.adopt(running)
+            self._toolbox.adopt(running, self._agents.of(running.turn))
+            prepared = await self._agents.of(running.turn).adopt(running, emit=partial(self._heard, running))
+            session.adopt(prepared)
+            await self._run(running, prepared, session)
+        finally:
+            await to_the_end(self._approvals.close(running))
 
     async def _look_at_files(self, running: RunningTurn) -> None:
         """Look at the turn's folder. If it is to be shown what another turn changed or broke, that must be known."""
@@ -218,7 +248,7 @@ class TurnLoop:
             session.on_event(event)
             self._heard(running, event)
 
-        running.ask = partial(self._approvals.ask, agent.member, running.turn.id)
+        running.ask = partial(self._approvals.ask, agent.member, running)
         try:
             running.used_before = session.used_before
             async with self._storing_what_was_given(running, prepared):
@@ -261,7 +291,15 @@ class TurnLoop:
             self._journal.lose(error)
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput, order: PoolOrder | None = None) -> None:
-        entry = turn_begins(self._state, running.turn, given, began_at=running.began_at, at=milliseconds(), order=order)
+        await self._stand_ins.announce(running)
+        by = self._agents.chosen(running.turn)
+        entry = turn_begins(
+            *(self._state, running.turn, given),
+            began_at=running.began_at,
+            at=milliseconds(),
+            order=order,
+            by="" if by == running.turn.member else by,
+        )
         await self._journal.commit(entry)
         running.is_recorded = True
         self._warn_once(running)
@@ -270,12 +308,15 @@ class TurnLoop:
     async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
         agent = self._team.member(running.turn.member)
         text = clean_text(running.reply)
+        markers = read_markers(text)
         build = partial(
             agent_reply,
-            *(self._team, self._router, self._state, agent, text, read_markers(text)),
+            *(self._team, self._router, self._state, agent, with_notes(text, markers, running)),
+            self._toolbox.with_calls(markers, running),
             turn=running.turn,
             end=end,
             seconds=running.seconds,
+            notes=self._toolbox.not_followed(markers, running),
         )
         stored = await self._journal.commit_message(build)
         self._files.own.replied(running.turn.id, stored.message.id)
@@ -304,6 +345,7 @@ class TurnLoop:
         await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
         self._forget(running)
         await retry_if_it_says_so(self._journal, self._team.limits, turn, end)
+        await self._stand_ins.after(running, end.failure)
 
     def _leave(self, running: RunningTurn) -> None:
         """Forget a turn that can no longer be recorded here: its conversation has another owner, or will have one."""
@@ -390,7 +432,8 @@ class TurnLoop:
     def _emit(self, running: RunningTurn, event: Event) -> None:
         if isinstance(event, Usage):
             running.reported_usage = event
-            event = usage_of(event, running.used_before)
+            named = self._agents.of(running.turn).member.model or ""
+            event = self._prices.estimated(usage_of(event, running.used_before), running.model or named, named)
         running.on_event(event)
         # How a turn ended is published when it is stored, and a question when a person is asked.
         if not isinstance(event, Finished | Failed | ApprovalAsked | ApprovalOver):

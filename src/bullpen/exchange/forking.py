@@ -1,8 +1,8 @@
 """Forking: a new conversation with the messages of another one, up to one of them. The other one is only read."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
 from bullpen.context.history import message_number
-from bullpen.conversation.file_history import files_home
-from bullpen.conversation.forked_files import files_after, forked_files, make_forked_files, plan_forked_files
+from bullpen.conversation.files_to_fork import FilesHere, FilesToFork, FindFiles
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.exchange.approvals import all_approvals
@@ -23,7 +22,6 @@ from bullpen.exchange.checks import all_checks
 from bullpen.exchange.formatting import all_messages
 from bullpen.exchange.new_conversations import fill, fill_approvals, fill_changes, fill_checks, new_conversation
 from bullpen.file_changes import ChangeRecord
-from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.progress import Progress
@@ -42,6 +40,8 @@ class Fork(Struct, frozen=True, kw_only=True):
     """A conversation that was just forked."""
 
     id: str
+    original: str
+    """The conversation that was forked."""
     at: int
     """Its last message."""
     title: str
@@ -50,15 +50,17 @@ class Fork(Struct, frozen=True, kw_only=True):
     """The worktrees with its own files, if it was forked with files."""
 
 
-def fork_conversation(store: Store, conversation_id: str, at: int | None = None, *, with_files: bool = False) -> Fork:
+def fork_conversation(
+    store: Store, conversation_id: str, at: int | None = None, *, with_files: bool = False, find: FindFiles = FilesHere
+) -> Fork:
     """Make a conversation of the messages up to a number, or of all. If that fails, nothing is stored.
 
     No turn is asked for: people say how it continues. The agents continue copies of their sessions where they can. With
-    files, they work in worktrees that have the files of that moment.
+    files, they work in worktrees that have the files of that moment, where `find` finds them.
     """
     original = store.conversation(conversation_id)
     last = _checked(original, at)
-    files = _Files(store, conversation_id, last) if with_files else None
+    files = find(store, conversation_id, last) if with_files else None
     # Before anything is written: a damaged message is found here.
     given = (store, conversation_id, last)
     for _ in chain(_messages(*given), _changes(*given), _checks(*given), _approvals(*given)):
@@ -77,15 +79,16 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
             team_task=original.team_task,
             extra={**(original.extra or {}), FORKED_FROM: {"conversation": conversation_id, "message": last}},
         ) as fork_id,
-        _planned(files, fork_id),
+        _planned(store, files, fork_id, now) as forked,
     ):
         end = _End()
         fill(store, fork_id, end.read(_messages(store, conversation_id, last)))
+        made = {} if files is None else files.make()
         if files is not None:
             # Of the messages that are copied, the last one has the highest number.
-            fill(store, fork_id, end.read(iter([files.make(end.message_number + 1, now)])))
+            fill(store, fork_id, end.read(iter([_about(made, last, f"msg-{end.message_number + 1}", now)])))
         changes = _changes(store, conversation_id, last)
-        fill_changes(store, fork_id, changes if files is None else map(files.of_the_original, changes))
+        fill_changes(store, fork_id, changes if files is None else _of_the_original(files, changes))
         fill_checks(store, fork_id, _checks(store, conversation_id, last))
         fill_approvals(store, fork_id, _approvals(store, conversation_id, last))
         progress = Progress(
@@ -96,63 +99,49 @@ def fork_conversation(store: Store, conversation_id: str, at: int | None = None,
             handed_over=end.handed_over,
             borrowed=_sessions(store, original, last),
             forgotten=before.forgotten,
+            forked=forked,
             since=now,
         )
         change = StateChange(paused=None, title=title, waits_for=end.person, progress=msgspec.to_builtins(progress))
         store.update(fork_id, at=now, change=change)
-    folders = () if files is None else tuple(str(own.path) for own in files.planned.values())
-    return Fork(id=fork_id, at=last, title=title, team_path=original.team_path, folders=folders)
-
-
-class _Files:
-    """The files of a fork."""
-
-    def __init__(self, store: Store, conversation_id: str, last: int) -> None:
-        home = files_home(store)
-        if home is None:
-            raise BullpenError(
-                "What files were is not kept beside this database, but on workers if at all, so they cannot be forked. "
-                "Fork it without files: its agents then work in the same folders as those of the other conversation."
-            )
-        self.home = home
-        self._last = last
-        self._forked = forked_files(home, conversation_id)
-        self._trees = files_after(store, conversation_id, last, home)
-        self.planned: dict[str, OwnWorkspace] = {}
-
-    def plan(self, fork_id: str) -> None:
-        """Note where they will be."""
-        self.planned = plan_forked_files(self.home, fork_id, self._trees)
-
-    def of_the_original(self, record: ChangeRecord) -> ChangeRecord:
-        """Return a record as being about the folder of the team, also if it was made in an earlier fork."""
-        folder = self._forked.original(Path(record.changes.folder))
-        return replace(record, changes=replace(record.changes, folder=str(folder)))
-
-    def make(self, number: int, at: int) -> ConversationMessage:
-        """Make the worktrees, and return a message that says where they are."""
-        make_forked_files(self.planned, self._trees, self._last)
-        where = "\n".join(f"- {folder} is here: {own.path}" for folder, own in self.planned.items())
-        text = (
-            f"This is a fork with files of its own, as they were after message {self._last}. Agents work "
-            f"there, and the files of the other conversation stay as they are.\n\n{where}"
-        )
-        speaker = Speaker(role_id=BULLPEN, role_name=BULLPEN, type="system")
-        return ConversationMessage(id=f"msg-{number}", content=text, speaker=speaker, timestamp=at)
+    folders = tuple(map(str, made.values()))
+    return Fork(
+        id=fork_id, original=conversation_id, at=last, title=title, team_path=original.team_path, folders=folders
+    )
 
 
 @contextmanager
-def _planned(files: _Files | None, fork_id: str) -> Iterator[None]:
-    """Plan the files of a fork, and remove them if it fails."""
+def _planned(store: Store, files: FilesToFork | None, fork_id: str, at: int) -> Iterator[dict[str, str]]:
+    """Plan the files of a fork, and remove them if it fails; yield what it must remember of them."""
     try:
-        if files is not None:
-            files.plan(fork_id)
-        yield
+        forked = {} if files is None else files.plan(fork_id)
+        if forked:
+            # Before there is a message that somebody could answer.
+            progress = msgspec.to_builtins(Progress(forked=forked))
+            store.update(fork_id, at=at, change=StateChange(progress=progress))
+        yield forked
     except BaseException:
         if files is not None:
-            with suppress(OSError):
-                remove_own_workspaces(files.home, fork_id)
+            files.remove()
         raise
+
+
+def _of_the_original(files: FilesToFork, records: Iterator[ChangeRecord]) -> Iterator[ChangeRecord]:
+    """Yield records as being about the folders of the team, also if they were made in an earlier fork."""
+    for record in records:
+        folder = files.original(Path(record.changes.folder))
+        yield replace(record, changes=replace(record.changes, folder=str(folder)))
+
+
+def _about(made: Mapping[str, Path], last: int, message_id: str, at: int) -> ConversationMessage:
+    """Return a message that says where the files of a fork are."""
+    where = "\n".join(f"- {folder} is here: {path}" for folder, path in made.items())
+    text = (
+        f"This is a fork with files of its own, as they were after message {last}. Agents work "
+        f"there, and the files of the other conversation stay as they are.\n\n{where}"
+    )
+    speaker = Speaker(role_id=BULLPEN, role_name=BULLPEN, type="system")
+    return ConversationMessage(id=message_id, content=text, speaker=speaker, timestamp=at)
 
 
 class _End:

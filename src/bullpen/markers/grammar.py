@@ -1,4 +1,4 @@
-r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [DROP: a | ALL], [DIFF], [CHECKS], [PICK: B].
+r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [DROP: a], [DIFF], [CHECKS], [PICK: B], [ASK: a].
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
@@ -17,13 +17,17 @@ from msgspec import Struct
 from bullpen.markers.code import HIDDEN, visible_pieces
 from bullpen.text.patterns import pattern
 
-MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick"]
+MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick", "ask"]
 
 DEFAULT_INTENT = 2
 MOST_MARKERS = 1_000
 """In one message. Any after that are text."""
 MOST_NAMES = 1_000
 """In all [NEXT: …] and [DROP: …] of one message together."""
+MOST_CHOICES = 9
+"""In one [ASK: …]: each has a key from 1 to 9. Any after that are not offered."""
+LONGEST_CHOICE = 200
+"""Characters. The rest of a longer one is cut."""
 FIRST_LOOK = 16 * 1024
 """Characters after which we first check whether there are too many markers."""
 LONGEST_REMEMBERED = 200
@@ -39,9 +43,10 @@ _KINDS: dict[str, MarkerKind] = {
     "DIFF": "diff",
     "CHECKS": "checks",
     "PICK": "pick",
+    "ASK": "ask",
 }
-_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK"
-FIRST_LETTERS = "CDFNPT"
+_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK"
+FIRST_LETTERS = "ACDFNPT"
 """The letters that a marker can begin with."""
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
@@ -62,7 +67,7 @@ def _marker(group: str) -> str:
 
     Possessive throughout: there is no backtracking, so the scan is linear.
     """
-    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK)"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
     block, alone = f"TEAM_TASK{_CLOSE}", f"(?:DIFF|CHECKS){_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block}|{alone})"
@@ -83,6 +88,7 @@ _BETWEEN_NAMES = pattern("[^&＆|｜]++")
 _BAR = pattern("[|｜]")
 _ARROW = pattern("->|→")
 _NOT_A_BAR = pattern("[,，、&＆]")
+_BETWEEN_BARS = pattern("[^|｜]++")
 _NAME_TO_DROP = pattern("[^,，、|｜&＆]++")
 
 
@@ -128,8 +134,10 @@ class Markers(Struct, frozen=True):
     """The turn after which checks ran whose results those get who are asked; empty: the last one."""
     pick: str | None = None
     """The neutral name that a judge picks; the last one wins."""
+    ask: tuple[str, ...] = ()
+    """The answers that an agent offers to a person; the last [ASK: …] with any wins."""
     are_cut: bool = False
-    """Whether the message has too many markers or names to read all."""
+    """Whether the message has too many markers, names or answers to read all."""
 
     @property
     def addressees(self) -> tuple[str, ...]:
@@ -167,6 +175,7 @@ def read_markers(text: str) -> Markers:
     relay, more_names = _first_groups(groups, MOST_NAMES)
     dropped = ((name,) for marker in found if marker.kind == "drop" for name in _names(_NAME_TO_DROP, marker.value))
     drop, more_dropped = _first_groups(dropped, MOST_NAMES - sum(map(len, relay)))
+    offered = _offered(found)
     return Markers(
         found=found,
         sender=senders[-1] if senders else None,
@@ -177,7 +186,8 @@ def read_markers(text: str) -> Markers:
         diff=_last(found, "diff"),
         checks=_last(found, "checks"),
         pick=_last(found, "pick"),
-        are_cut=places.are_cut or more_names or more_dropped,
+        ask=offered[:MOST_CHOICES],
+        are_cut=places.are_cut or more_names or more_dropped or len(offered) > MOST_CHOICES,
     )
 
 
@@ -234,6 +244,21 @@ def _read(text: str, found: Found) -> Iterator[Marker]:
 
 def _last(found: Sequence[Marker], kind: MarkerKind) -> str | None:
     return next((marker.value for marker in reversed(found) if marker.kind == kind), None)
+
+
+def _offered(found: Sequence[Marker]) -> tuple[str, ...]:
+    """Return the answers of the last [ASK: …] that has any, each once, and one more than are read."""
+    for marker in reversed(found):
+        choices = (_choice(part) for part in _names(_BETWEEN_BARS, marker.value if marker.kind == "ask" else ""))
+        # Of many that are the same, no more are looked at than anybody would write.
+        if offered := tuple(islice(dict.fromkeys(islice(filter(None, choices), MOST_NAMES)), MOST_CHOICES + 1)):
+            return offered
+    return ()
+
+
+def _choice(text: str) -> str:
+    words = " ".join(text[: 4 * LONGEST_CHOICE].split())
+    return words if len(words) <= LONGEST_CHOICE else f"{words[: LONGEST_CHOICE - 1].rstrip()}…"
 
 
 def _first_groups(groups: Iterator[tuple[T, ...]], names: int) -> tuple[list[tuple[T, ...]], bool]:

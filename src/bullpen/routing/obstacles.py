@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 
-ObstacleKind = Literal["person", "hold", "decision", "step", "member", "workspace", "checks"]
+ObstacleKind = Literal["person", "hold", "decision", "step", "member", "workspace", "checks", "rest"]
 
 
 class Checking(Struct, frozen=True, kw_only=True):
@@ -33,6 +33,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """For each member that may edit files, the folder in which it may."""
     checking: Collection[Checking] = ()
     """Turns after which checks run."""
+    asleep: Mapping[str, int] = {}
+    """Members of whom no program can be used now, and until when."""
     apart: Collection[str] = ()
     """The ids of turns that edit no workspace that others have: best of several."""
 
@@ -45,6 +47,8 @@ class Obstacle(Struct, frozen=True, kw_only=True):
     """The turn that it waits for; itself, if a person must speak or say so."""
     workspace: str = ""
     """The folder that both may edit."""
+    until: int = 0
+    """When a program can be used again, if it waits for that."""
 
 
 def may_begin(waiting: Sequence[WaitingTurn], situation: Situation) -> tuple[WaitingTurn, ...]:
@@ -69,6 +73,9 @@ def obstacles(waiting: Sequence[WaitingTurn], situation: Situation) -> dict[str,
             found[turn.id] = ahead.step_before(turn) or own
         elif stop is not None and stop.turn.step < turn.step:
             found[turn.id] = stop
+        elif turn.member in situation.asleep:
+            found[turn.id] = Obstacle(kind="rest", turn=turn, until=situation.asleep[turn.member])
+            ahead.sleeps(turn)
         elif obstacle := ahead.obstacle(turn):
             found[turn.id] = obstacle
             ahead.waits(turn)
@@ -123,6 +130,10 @@ class _Ahead:
             first = self._editing.setdefault(workspace, [])
             if len(first) < 2 and all(other.message_id != turn.message_id for other in first):
                 first.append(turn)
+
+    def sleeps(self, turn: WaitingTurn) -> None:
+        """Add a turn that may wait for hours: only what its own message asked for waits for it."""
+        self._of_message.setdefault(turn.message_id, {}).setdefault((turn.step, turn.intent), turn)
 
     def obstacle(self, turn: WaitingTurn) -> Obstacle | None:
         """Return why a turn must wait for another, if so."""

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.memory import MemberMemory, Memory, SessionUse, made_to_forget
+from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.routing.rests import Rest
 from bullpen.routing.rounds import Round
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
@@ -65,6 +67,12 @@ MOST = 10**15
 """The most tokens or dollars that JSON can hold exactly."""
 
 
+def added(*costs: float | None) -> float | None:
+    """Return what several costs are together; None if none of them is known."""
+    known = [cost for cost in costs if cost is not None]
+    return min(sum(known), float(MOST)) if known else None
+
+
 class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one member's turns have used, or several members' together."""
 
@@ -72,16 +80,18 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     failures: int = 0
     tokens: int = 0
     cost_usd: float | None = None
-    """None if no CLI has reported it."""
+    """None if no CLI has reported it, and no model is known whose tokens cost it."""
+    is_estimate: bool = False
+    """Whether some of the money is what tokens cost by a list of prices."""
     last_failure: str = ""
 
     def __add__(self, other: "MemberUsage") -> "MemberUsage":
-        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return MemberUsage(
             turns=self.turns + other.turns,
             failures=self.failures + other.failures,
             tokens=min(self.tokens + other.tokens, MOST),
-            cost_usd=min(sum(costs), float(MOST)) if costs else None,
+            cost_usd=added(self.cost_usd, other.cost_usd),
+            is_estimate=self.is_estimate or other.is_estimate,
             last_failure=other.last_failure or self.last_failure,
         )
 
@@ -95,6 +105,7 @@ def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interru
         failures=int(failed),
         tokens=0 if usage is None else max(0, usage.input_tokens) + max(0, usage.output_tokens),
         cost_usd=cost,
+        is_estimate=usage is not None and usage.is_estimate,
         last_failure=failure.message if failed and failure is not None else "",
     )
 
@@ -134,6 +145,16 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each message that returned checks, how many times in a row each of them was by then."""
     rounds: dict[str, Round] = {}
     """Best of several: for the first turn of each, who does the task, and what was picked."""
+    asks: dict[str, OpenAsk] = {}
+    """For the last turn of each agent that offered answers with [ASK: …]: until a person or the agent says more."""
+    rests: dict[str, Rest] = {}
+    """For each program that cannot be used: why, and until when."""
+    stand_ins: dict[str, str] = {}
+    """For each running turn that a stand-in has: which."""
+    standing: dict[str, str] = {}
+    """For each member whose last turn a stand-in began: which."""
+    tried: dict[str, tuple[str, ...]] = {}
+    """For each waiting or running turn that others have failed to take: who, by the names in the team file."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
     forgotten: dict[str, str] = {}
@@ -142,6 +163,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Agents whose last turn began a new session because of that, and for each who has wanted it again since."""
     borrowed: dict[str, MemberMemory] = {}
     """For each agent, a session of another conversation, or of its CLI's own, of which it continues a copy."""
+    forked: dict[str, str] = {}
+    """For each folder on a worker with whose files the conversation was forked, the worktree there that has them."""
     missed: MissedHandOver | None = None
     """The last missed hand-over, until a person speaks, who was meant is asked, or the sender says something else."""
 
@@ -209,6 +232,17 @@ def counting_again(progress: Progress, at: int) -> Progress:
     )
 
 
+def without_turn(progress: Progress, turn_id: str) -> Progress:
+    """Return the progress without what is remembered of a turn while it waits and runs."""
+    if turn_id not in progress.stand_ins and turn_id not in progress.tried:
+        return progress
+    return replace(
+        progress,
+        stand_ins={turn: by for turn, by in progress.stand_ins.items() if turn != turn_id},
+        tried={turn: names for turn, names in progress.tried.items() if turn != turn_id},
+    )
+
+
 def with_usage(progress: Progress, member: str, used: MemberUsage) -> Progress:
     """Return the progress with what a member's turn used, no matter how it ended."""
     return replace(
@@ -251,7 +285,8 @@ def cap_reached(progress: Progress, limits: Limits, now: int) -> str | None:
     if limits.tokens is not None and progress.tokens >= limits.tokens:
         return f"The agents have used {tokens(progress.tokens)} since you last spoke."
     if limits.cost_usd is not None and progress.cost_usd >= limits.cost_usd:
-        return f"The agents have spent {money(progress.cost_usd)} since you last spoke."
+        is_estimate = any(used.is_estimate for used in progress.used.values())
+        return f"The agents have spent {money(progress.cost_usd, is_estimate=is_estimate)} since you last spoke."
     return None
 
 

@@ -16,6 +16,7 @@ from bullpen.markers.grammar import DEFAULT_INTENT
 from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.queue import WaitingTurn
+from bullpen.tools.uses import ToolUse
 from bullpen.turn_events import Failed, Usage
 
 TurnState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted", "dropped"]
@@ -154,6 +155,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     """Why it did not end with a message, and what the agent had said by then."""
     after_message: int | None = None
     """How many messages there were when it ended without a reply."""
+    uses: tuple[ToolUse, ...] = ()
+    """What its agent did with the tools of the turn."""
 
     @property
     def waiting(self) -> WaitingTurn:
@@ -198,6 +201,7 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
     stream: PackedStream | None = None
     memory: Memory | None = None
     """The session that it leaves; only of a turn that is done."""
+    uses: tuple[ToolUse, ...] = ()
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):

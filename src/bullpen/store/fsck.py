@@ -47,7 +47,7 @@ IMPOSSIBLE_TURNS = """
 """
 
 RECORDS = """
-    SELECT id, prompt, base, system, report, command, stream, usage, failure
+    SELECT id, prompt, base, system, report, command, stream, usage, failure, uses
     FROM turns JOIN prompts ON prompts.turn = turns.number LEFT JOIN streams ON streams.turn = turns.number
     WHERE conversation = ? ORDER BY number
 """
@@ -237,10 +237,10 @@ def check_records(
     conversation: Conversation, rows: Iterable[message_rows.Row], find_prompt: turn_rows.FindPrompt
 ) -> Iterator[Finding]:
     """Yield which turns' records cannot be read, from rows of RECORDS."""
-    for turn_id, *parts, usage, failure in rows:
+    for turn_id, *parts, usage, failure, uses in rows:
         try:
             turn_rows.read_record(find_prompt, tuple(parts))
-            for blob in filter(None, (usage, failure)):
+            for blob in filter(None, (usage, failure, uses)):
                 unpacked(blob)
         except DamagedData as error:
             yield conversation.finding("record", f"the record of turn {turn_id!r} cannot be read: {error}")

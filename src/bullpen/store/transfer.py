@@ -39,7 +39,7 @@ class Table(Struct, frozen=True):
 
 TURN_COLUMNS = (
     *("id", "member", "asked_by", "intent", "step", "position", "state", "retry_of", "owner", "queued_at"),
-    *("started_at", "ended_at", "reply", "usage", "failure", "after_message"),
+    *("started_at", "ended_at", "reply", "usage", "failure", "after_message", "uses"),
 )
 PROMPT_COLUMNS = ("turn", "prompt", "system", "report", "base")
 TABLES = (

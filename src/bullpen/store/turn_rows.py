@@ -17,6 +17,7 @@ from bullpen.store.base import Turn, TurnEnd, TurnRecord
 from bullpen.store.message_rows import sequence_of
 from bullpen.store.packing import DamagedData, packed, packed_size, unpacked, unpacked_if_short
 from bullpen.store.text_delta import applied, delta
+from bullpen.tools.uses import ToolUse
 from bullpen.turn_events import Failed, Usage
 
 MOST_DIFFERENCES = 20
@@ -27,7 +28,7 @@ CAN_BE_RETRIED = ("failed", "cancelled", "interrupted")
 
 SELECT = """
     SELECT turns.id, turns.member, asking.id, turns.intent, turns.step, turns.state, turns.queued_at, turns.started_at,
-        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure, turns.after_message
+        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure, turns.after_message, turns.uses
     FROM turns
         LEFT JOIN messages AS asking ON asking.conversation = turns.conversation AND asking.sequence = turns.asked_by
         LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
@@ -313,8 +314,8 @@ def _whole_prompt(find_prompt: FindPrompt, blob: object, base: object) -> str:
 
 def _end(db: Connection, conversation: int, end: TurnEnd, reply: int | None) -> None:
     place = "" if end.state == "done" else f", after_message = {MESSAGES}"
-    changes = f"state = ?, ended_at = ?, reply = ?, usage = ?, failure = ?{place}"
-    values = (end.state, end.at, reply, packed_json(end.usage), packed_json(end.failure))
+    changes = f"state = ?, ended_at = ?, reply = ?, usage = ?, failure = ?, uses = ?{place}"
+    values = (end.state, end.at, reply, *map(packed_json, (end.usage, end.failure, end.uses or None)))
     number = _step(db, conversation, end.turn_id, "running", changes, values)
     _keep_stream(db, stream_columns(number, end))
 
@@ -392,7 +393,7 @@ def _number_and_state(db: Connection, conversation: int, turn_id: str) -> tuple[
 
 def turn_from(row: tuple[object, ...]) -> Turn:
     """Return the turn in a row of SELECT, or raise DamagedData."""
-    *fields, usage, failure, after_message = row
+    *fields, usage, failure, after_message, uses = row
     names = Turn.__struct_fields__[: len(fields)]
     try:
         return msgspec.convert(
@@ -401,6 +402,7 @@ def turn_from(row: tuple[object, ...]) -> Turn:
                 "usage": None if usage is None else _read(usage, Usage),
                 "failure": None if failure is None else _read(failure, Failed),
                 "after_message": after_message,
+                "uses": () if uses is None else _read(uses, tuple[ToolUse, ...]),
             },
             Turn,
         )
@@ -408,8 +410,8 @@ def turn_from(row: tuple[object, ...]) -> Turn:
         raise DamagedData(f"a turn cannot be read: {error}") from error
 
 
-def packed_json(value: Usage | Failed | None) -> bytes | None:
-    """Return what a turn used, or why it failed, as it is stored."""
+def packed_json(value: Usage | Failed | tuple[ToolUse, ...] | None) -> bytes | None:
+    """Return what a turn used, why it failed, or what it did with tools, as it is stored."""
     return None if value is None else packed(msgspec.json.encode(value))
 
 

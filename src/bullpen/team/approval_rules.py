@@ -11,12 +11,17 @@ import shlex
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from bullpen.turn_events import ApprovalAsked
+from bullpen.turn_events import OR, ApprovalAsked
 
 SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
 SHELL_FOLDERS = frozenset({"", "/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"})
 """Where shells are. Elsewhere, an agent may have written a program of that name."""
 SHELL_OPTIONS = frozenset({"-c", "-lc", "-cl"})
+LONGEST_COMMAND = 10_000
+HARMLESS = frozenset({"description", "is_background", "run_in_background", "timeout", "title"})
+"""What may be said besides a command that a rule allows: nothing that makes it another one, or runs it elsewhere."""
+MORE_THAN_ASKED = frozenset({"dangerouslyDisableSandbox", "grantRoot"})
+"""What widens what an agent may do from then on."""
 # Also in quotes: which of them a shell reads there depends on the quotes.
 _READ_BY_SHELLS = re.compile(r"[`$;&|<>\\(){}!\r\n\0]")
 _WORD = re.compile(r"[^\s;&|<>()`{}$'\"\\]+")
@@ -27,9 +32,11 @@ def allowing(rules: Iterable[str], asked: ApprovalAsked) -> str:
     if asked.kind == "question":
         return ""
     if asked.kind == "command":
-        words = _words_of_one_command(asked.command)
+        words = _words_of_one_command(asked.command) if set(asked.details) <= HARMLESS else []
         return next((rule for rule in rules if words and _begins(words, rule)), "")
-    return next((rule for rule in rules if fnmatchcase(asked.tool, rule)), "")
+    if not MORE_THAN_ASKED.isdisjoint(asked.details):
+        return ""
+    return next((rule for rule in rules if all(fnmatchcase(tool, rule) for tool in _tools(asked))), "")
 
 
 def denying(rules: Iterable[str], asked: ApprovalAsked) -> str:
@@ -38,8 +45,9 @@ def denying(rules: Iterable[str], asked: ApprovalAsked) -> str:
         return ""
     if asked.kind == "command":
         readings = _readings(asked.command)
-        return next((rule for rule in rules if any(_occurs(words, rule) for words in readings)), "")
-    return next((rule for rule in rules if fnmatchcase(asked.tool, rule)), "")
+        if rule := next((rule for rule in rules if any(_occurs(words, rule) for words in readings)), ""):
+            return rule
+    return next((rule for rule in rules if any(fnmatchcase(tool, rule) for tool in _tools(asked))), "")
 
 
 def is_like(asked: ApprovalAsked, before: ApprovalAsked) -> bool:
@@ -49,8 +57,12 @@ def is_like(asked: ApprovalAsked, before: ApprovalAsked) -> bool:
 
 def _subject(asked: ApprovalAsked) -> tuple[object, ...]:
     # Not the diff: who lets a file be edited does not mean one edit. Not why: an agent may say anything there.
-    subject = asked.command or asked.paths or asked.details
-    return asked.kind, asked.tool, asked.folder, subject
+    return asked.kind, asked.tool, asked.folder, asked.command, asked.paths, asked.details
+
+
+def _tools(asked: ApprovalAsked) -> list[str]:
+    """Return the tools that it may be about, if the CLI does not say which of several it is."""
+    return asked.tool.split(OR)
 
 
 def _words_of_one_command(command: str) -> list[str]:
@@ -81,6 +93,9 @@ def _readings(command: str) -> list[list[str]]:
 
 
 def _split(command: str) -> list[str]:
+    # To take very long ones apart takes a time that grows with the square of their length. No rule allows them.
+    if len(command) > LONGEST_COMMAND:
+        return []
     try:
         return shlex.split(command)
     except ValueError:

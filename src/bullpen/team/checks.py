@@ -17,14 +17,16 @@ from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, Unknow
 from bullpen.files.place import find_place
 from bullpen.files.worktree import why_no_worktree
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.limit_checks import unmeasured_limits
 from bullpen.team.own_memory import why_shared
 from bullpen.team.reach import agents_reached
 from bullpen.team.reader import examine_team
+from bullpen.team.stand_ins import programs
 from bullpen.team.team import Check, Member, Team
 from bullpen.team.toml_lines import Path as KeyPath
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.clean import byte_length
-from bullpen.text.names import nearest
+from bullpen.text.names import listed, nearest
 from bullpen.text.plain_commands import is_plain_command
 
 
@@ -55,7 +57,7 @@ def problem_at(lines: TomlLines, path: KeyPath, text: str, severity: Severity = 
 def hand_over_sentences(team: Team) -> Iterator[str]:
     """Yield a sentence for each agent of a team with several: which others it can hand over to."""
     for agent in team.agents if len(team.agents) > 1 else ():
-        freely, if_allowed = (_listed(agents_reached(team, agent, how)) for how in ("freely", "if_allowed"))
+        freely, if_allowed = (listed(agents_reached(team, agent, how)) for how in ("freely", "if_allowed"))
         who = f"{agent.name} ({_level(agent)})"
         if freely:
             only = f", and to {if_allowed} (full) only with a person's yes" if if_allowed else ""
@@ -76,7 +78,7 @@ def shared_folder_sentences(team: Team, root: Path) -> Iterator[str]:
     for place, names in places.items():
         if len(names) > 1:
             yield (
-                f"{_listed(names)} edit the same files in {place}: asked together, with &, one may overwrite what "
+                f"{listed(names)} edit the same files in {place}: asked together, with &, one may overwrite what "
                 'another does. workspace = "own" keeps them apart.'
             )
 
@@ -107,7 +109,7 @@ class _Checks:
     def _seen_only(self) -> Iterator[TeamProblem]:
         """Remark once, for all of them, on commands that say that they edit."""
         for path, _ in self._unrestricted[:1]:
-            others = _listed([name for _, name in self._unrestricted[1:]])
+            others = listed([name for _, name in self._unrestricted[1:]])
             also = f" (the same for {others})" if others else ""
             text = f"only decides that its changes are shown; bullpen cannot restrict what a command does{also}"
             yield self._problem((*path, "permissions"), text, "remark")
@@ -132,22 +134,8 @@ class _Checks:
             yield self._problem(path, text, "remark")
 
     def _limits(self) -> Iterator[TeamProblem]:
-        """Check that the limits on money and tokens can be reached at all."""
-        limits = self._team.limits
-        if limits.cost_usd is not None and (names := self._agents_that_report("nothing", "tokens")):
-            text = (
-                f"does not count {names}, whose CLI reports no money. Also limit tokens, minutes or turns_per_message"
-            )
-            yield self._problem(("limits", "cost_usd"), text, "warning")
-        if limits.tokens is not None and (names := self._agents_that_report("nothing")):
-            text = f"does not count {names}, whose program reports no tokens. Also limit minutes or turns_per_message"
-            yield self._problem(("limits", "tokens"), text, "warning")
-
-    def _agents_that_report(self, *what: str) -> str:
-        """Return the names of the agents whose programs report only this of what they use."""
-        known = [member for member in self._team.agents if member.command or is_restricted(member.agent)]
-        names = [member.name for member in known if spec_for(member.agent, member.command).reports in what]
-        return _listed(names)
+        for key, why in unmeasured_limits(self._team):
+            yield self._problem(("limits", key), why)
 
     def _member(self, index: int, member: Member) -> Iterator[TeamProblem]:
         path: KeyPath = ("member", index)
@@ -167,6 +155,26 @@ class _Checks:
         yield from self._memory(path, member)
         yield from self._workspace(path, member)
         yield from self._beside_pools(path, member)
+        yield from self._stand_ins(path, member)
+
+    def _stand_ins(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Say which stand-ins could not take the role of a member."""
+        for by, other in programs(self._team, member):
+            if by == member.name:
+                continue
+            try:
+                spec = spec_for(other.agent, other.command)
+                spec.arguments(other.permissions, other.model)
+            except UnknownAgent:
+                known = ", ".join(known_agents())
+                text = f"{by!r} is neither an agent of this team nor an agent type. Agent types: {known}"
+                yield self._problem((*path, "stand_in"), text)
+            except ValueError as error:
+                yield self._problem((*path, "stand_in"), f"{by} cannot stand in for {member.name}: {error}")
+            else:
+                if not other.pool and not self._finds(spec, other):
+                    text = f"{by} is not ready: {_not_found(spec, self._root / member.cwd)}"
+                    yield self._problem((*path, "stand_in"), text, "warning")
 
     def _beside_pools(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Warn that nothing is seen of what a member does to files on a node: another node could not take it back."""
@@ -189,6 +197,7 @@ class _Checks:
         yield from self._permissions(path, member)
         yield from self._may_address(path, member)
         yield from self._allow(path, member)
+        yield from self._stand_ins(path, member)
         yield from self._memory(path, member)
 
     def _program(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
@@ -209,7 +218,7 @@ class _Checks:
             spec.arguments(member.permissions, member.model)
         except ValueError as error:
             yield self._problem((*path, "model" if member.model else "permissions"), str(error))
-        if member.model and not spec.model_flag:
+        if member.model and not spec.model_flag and spec.driver is None:
             yield self._problem(
                 (*path, "model"), "has no effect: bullpen cannot set the model of this program", "warning"
             )
@@ -229,9 +238,6 @@ class _Checks:
         elif member.permissions == "full":
             text = "this agent may run any command and change any file without being asked"
             yield self._problem((*path, "permissions"), text, "remark")
-        if member.permissions == "ask" and member.pool:
-            text = "people cannot be asked from other machines yet: there, every question is answered with no"
-            yield self._problem((*path, "permissions"), text, "warning")
         if member.permissions != "ask" and member.deny:
             text = 'has no effect: what an agent may never do is only known with permissions = "ask"'
             yield self._problem((*path, "deny"), text, "warning")
@@ -241,7 +247,7 @@ class _Checks:
         raised = [name for name in agents_reached(self._team, member, "freely") if self._is_raised(member, name)]
         if raised:
             text = (
-                f"lets {member.name} ({member.permissions}) hand over to {_listed(raised)} (full) without a person's "
+                f"lets {member.name} ({member.permissions}) hand over to {listed(raised)} (full) without a person's "
                 f"yes, and with it every agent that can hand over to {member.name}"
             )
             yield self._problem((*path, "may_address"), text, "warning")
@@ -387,7 +393,3 @@ def _with_sessions() -> str:
 def _level(agent: Member) -> str:
     """Return what an agent may do. What a program does that is not a known CLI cannot be restricted."""
     return agent.permissions if is_restricted(agent.agent) or agent.permissions == "full" else "any program"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -11,6 +11,7 @@ OWN_WORKSPACE = (
     "You work in a git worktree of your own: change files only there, by paths relative to it. What you change is "
     "merged into the shared folder after your turn; what git ignores is not."
 )
+ASK = "[ASK: yes | no | later] at the end of a question to a person lets them answer with one key."
 MOST_LINES = 6
 """Members that get a line of their own; in a larger team the rest share one."""
 
@@ -75,7 +76,7 @@ def _how_to_hand_over(reachable: list[Member], others: list[Member]) -> list[str
 def _other_markers(member: Member) -> list[str]:
     task = ["[TEAM_TASK] followed by text sets the task of the whole team."] if member.may_set_task else []
     drop = ["[DROP: name] removes the waiting turns of that member, [DROP: ALL] those of everyone."]
-    return [*task, *(drop if member.may_drop else ())]
+    return [ASK, *task, *(drop if member.may_drop else ())]
 
 
 def _one_line(text: str) -> str:

@@ -107,6 +107,10 @@ def _whole(least: int) -> Kind:
     return Kind(f"a whole number of at least {least}", read)
 
 
+def _read_price(value: Any) -> float:
+    return 0.0 if value in (0, 0.0) and value is not False else _read_positive(value)
+
+
 def _read_positive(value: Any) -> float:
     _require(isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
     try:
@@ -132,6 +136,7 @@ _FILE = Kind("a file name, or false", _read_file)
 _FLAG = Kind("true or false", _read_flag)
 _SECONDS = Kind("a number of seconds above 0", _read_positive)
 _NUMBER = Kind("a number above 0", _read_positive)
+_PRICE = Kind("a number of US dollars for a million tokens, 0 or more", _read_price)
 _COMMAND = Kind("a list of strings, the first a program", _read_command)
 
 TEAM_KEYS = {
@@ -151,8 +156,10 @@ LIMIT_KEYS = {
     "minutes": _NUMBER,
     "tokens": _whole(1),
     "cost_usd": _NUMBER,
+    "overload_retries": _whole(0),
     "on_interrupted": _one_of("ask", "retry-once"),
 }
+PRICE_KEYS = {"input": _PRICE, "output": _PRICE, "cached": _PRICE}
 PERSON_KEYS = {
     "name": _TEXT,
     "type": _one_of("human", "ai"),
@@ -175,6 +182,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "instruction_file": _FILE,
     "arguments": _TEXTS,
     "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
+    "stand_in": _TEXTS,
     "permissions": _PERMISSIONS,
     "allow": _ALLOWED,
     "deny": _ALLOWED,
@@ -190,6 +198,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "idle_timeout": _SECONDS,
     "total_timeout": _SECONDS,
     "may_address": _TEXTS,
+    "tools": _FLAG,
     "may_set_task": _FLAG,
     "may_drop": _FLAG,
 }

@@ -10,15 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bullpen.errors import InvalidTeam, TeamProblem
+from bullpen.prices.price import Price
 from bullpen.team.keys import (
     AGENT_KEYS,
     CHECK_KEYS,
     LIMIT_KEYS,
     LONGEST_CHECK_NAME,
     PERSON_KEYS,
+    PRICE_KEYS,
     TEAM_KEYS,
     check_name,
 )
+from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
 from bullpen.team.team import BULLPEN, EVERYONE, Check, Limits, Member, Team
 from bullpen.team.toml_lines import TomlLines
@@ -60,23 +63,36 @@ class _Reader(TableReader):
 
     def team(self) -> Team:
         """Return the team; use it only if there are no problems."""
-        tables = {"limits": dict, "member": list, "check": list}
+        tables = {"limits": dict, "prices": dict, "member": list, "check": list}
         values = self.values(self._document, TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
             if not isinstance(self._document.get(name, kind()), kind):
-                self.problem((name,), f"must be {'a table [limits]' if kind is dict else f'tables [[{name}]]'}")
+                self.problem((name,), f"must be {f'a table [{name}]' if kind is dict else f'tables [[{name}]]'}")
         limits = self._document.get("limits", {})
         members = tuple(self._members())
         team = Team(
             **{"name": "team", "lead": next((m.name for m in members if m.type == "ai"), ""), **values},
             members=members,
             limits=Limits(**self.values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
+            prices=dict(self._prices()),
             checks=tuple(self._checks()),
         )
         self._check_people(team)
         self._check_names(team)
         self._check_names_of_checks(team)
+        self._check_stand_ins(team)
         return team
+
+    def _prices(self) -> Iterator[tuple[str, Price]]:
+        tables = self._document.get("prices", {})
+        for model, table in (tables if isinstance(tables, dict) else {}).items():
+            path: Path = ("prices", model)
+            values = self.values(table, PRICE_KEYS, path) if isinstance(table, dict) else {}
+            if not {"input", "output"} <= values.keys():
+                like = f"{shown(model)} = {{ input = 1.25, output = 10 }}"
+                self.problem(path, f"needs an input and an output price. Write, for example, {like}")
+                continue
+            yield model, Price(**values)
 
     def _members(self) -> Iterator[Member]:
         tables = self._document.get("member", [])
@@ -127,6 +143,17 @@ class _Reader(TableReader):
                 f"{total:g} is less than the idle_timeout of {idle:g}, which would have no effect. Raise it, or remove "
                 "idle_timeout",
             )
+
+    def _check_stand_ins(self, team: Team) -> None:
+        people, agents = {person.name for person in team.people}, {agent.name: agent for agent in team.agents}
+        for index, member in enumerate(team.members):
+            path: Path = ("member", index, "stand_in")
+            for by in member.stand_in:
+                if by in people or by == member.name:
+                    who = "itself" if by == member.name else f"{by}, who is a person"
+                    self.problem(path, f"names {who}. Name another agent of the team, or an agent type such as codex")
+                elif (other := agents.get(by)) and (why := why_not(member, other)):
+                    self.problem(path, why)
 
     def _check_names(self, team: Team) -> None:
         owners: dict[str, tuple[str | int, str]] = {}

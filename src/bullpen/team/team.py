@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bullpen.permissions import Permission
+from bullpen.prices.price import Price
 
 MemberType = Literal["human", "ai"]
 Visibility = Literal["all", "addressed"]
@@ -38,6 +39,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     minutes: float | None = None
     tokens: int | None = None
     cost_usd: float | None = None
+    overload_retries: int = 0
+    """How often a turn that did nothing is tried again by itself if the vendor is overloaded, with growing pauses."""
     on_interrupted: OnInterrupted = "ask"
     """What follows when a turn is lost with its worker: a person decides, or it is run once more by itself."""
 
@@ -63,6 +66,8 @@ class Member(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     """Names of environment variables to pass on; never values, which do not belong in a file."""
+    stand_in: tuple[str, ...] = ()
+    """Members or agent types whose programs take its role while its own cannot be used, the first one first."""
     permissions: Permission = "read-only"
     allow: tuple[str, ...] = ()
     """Beginnings of commands that it may run without being asked; with permissions "ask", rules."""
@@ -91,6 +96,8 @@ class Member(Struct, frozen=True, kw_only=True):
     """Whether it edits the folder itself, or a git worktree of its own that is merged after each of its turns."""
     pool: str = ""
     """The workers that run its turns, on other machines; empty: its turns run where the conversation is open."""
+    tools: bool = True
+    """Whether it can look things up, hand over and ask by calling tools, where its CLI can be given some."""
     may_set_task: bool = False
     may_drop: bool = False
     """Whether its [DROP: …] takes effect."""
@@ -126,6 +133,8 @@ class Team(Struct, frozen=True, kw_only=True):
     hand_over_note: bool | str = True
     """Whether agents are told who is in the team and how to hand over; a string replaces the note."""
     limits: Limits = Limits()
+    prices: dict[str, Price] = {}
+    """What models cost, if that is not what the list says."""
     checks: tuple[Check, ...] = ()
     """In the order in which they run."""
     outside_files: bool = False

@@ -263,7 +263,8 @@ def _second_opinions(template: Template, agents: Sequence[str]) -> Iterator[Role
 def _agent(role: Role, agent: str, tests: Sequence[str]) -> str:
     spec = agent_spec(agent)
     # Who edits also runs tests and more, and is best asked about it.
-    permissions = "ask" if role.permissions == "edit" and spec.asking is not None else role.permissions
+    can_ask = "ask" in spec.with_permissions("ask").permissions
+    permissions = "ask" if role.permissions == "edit" and can_ask else role.permissions
     may_run = tests and role.permissions == "edit" and (permissions == "ask" or spec.allow_arguments("edit", tests))
     return AGENT.format(
         agent=_toml(spec.short_name),

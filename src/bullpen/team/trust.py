@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen import config
 from bullpen.agents.registry import is_restricted, spec_for
@@ -17,6 +18,7 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.errors import InvalidTeam, TeamProblem
 from bullpen.permissions import Permission
 from bullpen.team.kept_file import KeptFile
+from bullpen.team.stand_ins import in_role
 from bullpen.team.team import Check, Member, Team
 
 
@@ -48,7 +50,13 @@ class Runs(Struct, frozen=True, kw_only=True):
 
 def what_it_runs(team: Team, root: Path) -> tuple[Runs, ...]:
     """Return what every agent of a team in this folder would run, and every check."""
-    return (*(_runs(member, root) for member in team.agents), *(_check(check, root) for check in team.checks))
+    agents = [_runs(member, root) for member in team.agents]
+    stand_ins = [
+        replace(_runs(in_role(team, member, by), root), member=f"{member.name}, if {by} stands in for it")
+        for member in team.agents
+        for by in member.stand_in
+    ]
+    return (*agents, *stand_ins, *(_check(check, root) for check in team.checks))
 
 
 def _check(check: Check, root: Path) -> Runs:

@@ -71,6 +71,7 @@ class Typed(Struct, frozen=True):
     """Text that goes into the line as it is: a letter, or all that was pasted."""
 
     text: str
+    is_pasted: bool = False
 
 
 Key = Pressed | Typed
@@ -100,7 +101,7 @@ class KeyReader:
                 self._rest = _begun_end(text)
                 self._pasted.append(text.removesuffix(self._rest))
                 return
-            yield Typed(_lines("".join([*self._pasted, inside])))
+            yield Typed(_lines("".join([*self._pasted, inside])), is_pasted=True)
             self._pasted, text = None, after
 
     def _keys(self, text: str, *, is_all: bool) -> Iterator[Key]:
@@ -110,7 +111,7 @@ class KeyReader:
         plain = _lines(text)
         # Nobody types several lines at once: this is a paste from a terminal without paste marks. Pasting never sends.
         if "\n" in plain[:-1] and "\x1b" not in plain:
-            yield Typed(plain)
+            yield Typed(plain, is_pasted=True)
             return
         for found in _KEY.finditer(text):
             yield from _key(found[0])

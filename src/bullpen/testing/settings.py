@@ -98,14 +98,11 @@ def qwen_settings(base_url: str, home: Path) -> CliSettings:
 
 
 def opencode_settings(base_url: str, home: Path) -> CliSettings:
-    """Return what `opencode` needs, which bullpen knows only as one of many that speak the Agent Client Protocol.
-
-    By itself it asks nobody before it does something.
-    """
+    """Return what `opencode` needs, and write its settings file. By itself it asks nobody before it does something."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{base_url}/v1", "apiKey": "sk-scripted"},
-        "models": {"m1": {"limit": {"context": 100_000, "output": 4096}}},
+        "models": {name: {"limit": {"context": 1_000_000, "output": 4096}} for name in ("m1", "m2")},
     }
     config = {
         "model": "scripted/m1",
@@ -115,11 +112,67 @@ def opencode_settings(base_url: str, home: Path) -> CliSettings:
         "agent": {"title": {"disable": True}},
     }
     env = {
-        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        "OPENCODE_CONFIG": str(home / "opencode.json"),
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
         "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        **{f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")},
     }
+    _write_json(home / "opencode.json", config)
+    return CliSettings(env=_environment(home) | env)
+
+
+def pi_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `pi` needs, and write its settings files."""
+    models = [{"id": name, "contextWindow": 1_000_000, "maxTokens": 4096} for name in ("m1", "m2")]
+    compat = {"supportsDeveloperRole": False, "supportsReasoningEffort": False}
+    provider = {
+        "baseUrl": f"{base_url}/v1",
+        "api": "openai-completions",
+        "apiKey": "sk-scripted",
+        "compat": compat,
+        "models": models,
+    }
+    folder = home / ".pi" / "agent"
+    _write_json(folder / "models.json", {"providers": {"scripted": provider}})
+    usual = {"defaultProvider": "scripted", "defaultModel": "m1", "retry": {"maxRetries": 1, "baseDelayMs": 100}}
+    _write_json(folder / "settings.json", usual)
+    env = {"PI_CODING_AGENT_DIR": str(folder), "PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
+    return CliSettings(env=_environment(home) | env)
+
+
+def copilot_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `copilot` needs. Its program unpacks itself into the home."""
+    env = {
+        "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_HOME": str(home / ".copilot"),
+        "COPILOT_MODEL": "m1",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_API_KEY": "sk-scripted",
+        "COPILOT_PROVIDER_BASE_URL": f"{base_url}/v1",
+        "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "1000000",
+        "COPILOT_PROVIDER_TYPE": "openai",
+    }
+    return CliSettings(env=_environment(home) | env)
+
+
+def vibe_settings(base_url: str, home: Path) -> CliSettings:
+    """Return what `vibe-acp` needs, and write its settings file."""
+    lines = [
+        'active_model = "m1"',
+        "enable_telemetry = false",
+        "enable_update_checks = false",
+        "[[providers]]",
+        'name = "scripted"',
+        f'api_base = "{base_url}/v1"',
+        'api_key_env_var = "SCRIPTED_API_KEY"',
+        'backend = "generic"',
+        *(f'[[models]]\nname = "{name}"\nprovider = "scripted"\nalias = "{name}"' for name in ("m1", "m2")),
+    ]
+    folder = home / ".vibe"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text("\n".join(lines), encoding="utf-8")
+    env = {"MISTRAL_API_KEY": "scripted", "SCRIPTED_API_KEY": "sk-scripted", "VIBE_HOME": str(folder)}
     return CliSettings(env=_environment(home) | env)
 
 
@@ -140,7 +193,9 @@ SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {
     "codex": codex_settings,
     "gemini": gemini_settings,
     "qwen": qwen_settings,
+    "opencode": opencode_settings,
+    "pi": pi_settings,
+    "copilot": copilot_settings,
+    "vibe": vibe_settings,
 }
 """What each program needs."""
-ACP_SETTINGS: dict[str, Callable[[str, Path], CliSettings]] = {"opencode": opencode_settings}
-"""What each program needs of which bullpen knows only that it speaks the Agent Client Protocol."""

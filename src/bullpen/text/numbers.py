@@ -28,9 +28,10 @@ def tokens(number: int) -> str:
     return "1 token" if number == 1 else f"{short_number(number)} tokens"
 
 
-def money(dollars: float) -> str:
-    """Return an amount of money, with more digits if it is small: $1.25, $0.0031."""
-    return f"${dollars:,.2f}" if dollars >= 0.1 or not dollars else f"${dollars:.4f}"
+def money(dollars: float, *, is_estimate: bool = False) -> str:
+    """Return an amount of money, with more digits if it is small: $1.25, $0.0031; an estimate as ~$0.0031."""
+    about = "~" if is_estimate else ""
+    return f"{about}${dollars:,.2f}" if dollars >= 0.1 or not dollars else f"{about}${dollars:.4f}"
 
 
 def duration(seconds: float) -> str:
@@ -79,21 +80,29 @@ def day_or_clock(milliseconds: int) -> str:
     return hour if day == local_time(time.time_ns() // 1_000_000).partition(" ")[0] else day
 
 
+def moment(milliseconds: int) -> str:
+    """Return when something is: the time of day if that is today, else the day, too."""
+    said = local_time(milliseconds)
+    return said[11:] if said[:10] == local_time(time.time_ns() // 1_000_000)[:10] else said
+
+
 def day(milliseconds: int) -> str:
     """Return the day of a moment: Mon 2026-11-16; nothing if it is not one."""
     date = local_time(milliseconds)[:10]
     return f"{time.strftime('%a', time.localtime(milliseconds / 1000))} {date}" if date else ""
 
 
-def used(number: int, cost_usd: float | None) -> str:
+def used(number: int, cost_usd: float | None, *, is_estimate: bool = False) -> str:
     """Return what was used: "1.2k tokens · $0.0031"; nothing if nothing is known."""
-    parts = [tokens(number) if number else "", money(cost_usd) if cost_usd else ""]
+    parts = [tokens(number) if number else "", money(cost_usd, is_estimate=is_estimate) if cost_usd else ""]
     return " · ".join(part for part in parts if part)
 
 
 def used_by(usage: Usage | None) -> str:
     """Return what one turn has used so far; nothing if its CLI does not say."""
-    return "" if usage is None else used(usage.input_tokens + usage.output_tokens, usage.cost_usd)
+    if usage is None:
+        return ""
+    return used(usage.input_tokens + usage.output_tokens, usage.cost_usd, is_estimate=usage.is_estimate)
 
 
 def spent(seconds: float, usage: Usage | None) -> str:

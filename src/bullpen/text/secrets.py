@@ -8,7 +8,7 @@ docs/agents.md has the rule as people read it.
 import os
 import re
 from binascii import a2b_base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote
 
@@ -74,10 +74,13 @@ _FOR_ADDRESSES = str.maketrans("-_", "+/")
 _PERCENT = pattern("%[0-9A-F]{2}")
 
 
-def without_secrets(text: str, environment: Mapping[str, str] = os.environ, *, is_cut: bool = False) -> str:
+def without_secrets(
+    text: str, environment: Mapping[str, str] = os.environ, *, is_cut: bool = False, only_known: bool = False
+) -> str:
     """Return the text with everything that is or looks like a key or a password replaced.
 
-    With `is_cut`, its beginning is missing: what may be the rest of a secret there is removed.
+    With `is_cut`, its beginning is missing: what may be the rest of a secret there is removed. With `only_known`, only
+    secrets of the environment are replaced: what only looks like one may be something else that must be seen.
     """
     if not text:
         return text
@@ -86,6 +89,8 @@ def without_secrets(text: str, environment: Mapping[str, str] = os.environ, *, i
         text = _without_rest(text, values)
     for value in values:
         text = text.replace(value, MASK)
+    if only_known:
+        return text
     text = _PRIVATE_KEY.sub(MASK, text)
     text = _FORMS.sub(MASK, text)
     text = _IN_ADDRESS.sub(rf"\1:{MASK}@", text)
@@ -151,13 +156,15 @@ def _secret_values(environment: Mapping[str, str]) -> list[str]:
     return sorted(found, key=len, reverse=True)
 
 
-def _secrets_in(name: str, value: str) -> Iterator[str]:
-    """Yield a variable's value if it is a secret, and the password or token in it if it is an address."""
-    if _SECRET_NAME.search(name) and not _is_path(name, value):
-        yield value
+# An agent may ask many questions, and in each of them all of these are looked for.
+@lru_cache(maxsize=1024)
+def _secrets_in(name: str, value: str) -> tuple[str, ...]:
+    """Return a variable's value if it is a secret, and the password or token in it if it is an address."""
+    secrets = [value] if _SECRET_NAME.search(name) and not _is_path(name, value) else []
     if "://" in value:
-        yield from (found[2].removesuffix("@") for found in _IN_ADDRESS.finditer(value))
-        yield from (found[2] for found in _TOKEN_IN_ADDRESS.finditer(value))
+        secrets += (found[2].removesuffix("@") for found in _IN_ADDRESS.finditer(value))
+        secrets += (found[2] for found in _TOKEN_IN_ADDRESS.finditer(value))
+    return tuple(secrets)
 
 
 def _is_path(name: str, value: str) -> bool:

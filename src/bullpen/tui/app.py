@@ -206,7 +206,7 @@ class BullpenApp(App[None]):
 
     def action_help_quit(self) -> None:
         """Answer ctrl+c, which many press to leave or to stop something."""
-        self.notify("ctrl+q leaves. esc stops running turns.", markup=False)
+        self.notify("ctrl+q leaves. esc cancels running turns.", markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
         """End quietly: the caller tells the person in a sentence what happened."""

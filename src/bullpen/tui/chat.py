@@ -28,7 +28,7 @@ from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.new_below import NewBelow
 from bullpen.tui.notice import KEYS as CHOICE_KEYS
-from bullpen.tui.notice import NoticeBar
+from bullpen.tui.notice import NoticeBar, question_of
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
@@ -42,10 +42,11 @@ from bullpen.view.addressees import addressees
 from bullpen.view.best_of import result_changes, results_of
 from bullpen.view.change_reading import change_part
 from bullpen.view.command_arguments import Text
-from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read_command, read_form
+from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read_form, typed_choice
 from bullpen.view.completion import names_of
-from bullpen.view.decisions import Choice
+from bullpen.view.decisions import Choice, Decision, with_key
 from bullpen.view.listing import conversations_beside
+from bullpen.view.typed_answers import read_typed
 
 if TYPE_CHECKING:
     from bullpen.tui.changes_screen import ChangesScreen
@@ -72,7 +73,7 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         _key("f1", "help", "Help", "This list", show=True),
         _key("f2", "panel", "Panel", "Show or hide the members and the queue"),
-        _key("f3", "search", "Search", "Find what was said, and go there", show=True),
+        _key("f3", "search", "Find", "Find what was said, and go there", show=True),
         _key("f4", "task", "Task", "Read and change the team's task", show=True),
         _key("f5", "choose('continue')", "Continue", "Continue after a pause"),
         _key("f6", "choose('retry')", "Retry", "Run a turn again that ended without a reply"),
@@ -84,9 +85,11 @@ class ChatScreen(Screen[None]):
             "Let another agent answer, allow a hand-over that needs your yes, or pick one of several results",
             show=True,
         ),
-        _key("f9", "cancel", "Cancel", "Stop the selected turn, or every running turn; asks first"),
+        _key("f9", "cancel", "Cancel", "Cancel the selected turn, or every running turn; asks first"),
         _key("f10", "forget", "Forget", "What each agent remembers; let one begin a new session"),
-        Binding("escape", "stop", "Stop", tooltip="Stop every running turn; asks first. Else back to writing"),
+        Binding(
+            "escape", "cancel_all", "Cancel", tooltip="Cancel every running turn; asks first. Else back to writing"
+        ),
         _key("ctrl+o", "prompt", "Prompt", "What an agent was given for a message, exactly", show=True),
         _key("ctrl+r", "diff", "Diff", "What a turn changed in the files, line by line"),
         _key("f12", "changes", "Changes", "Everything that was changed in the files"),
@@ -157,6 +160,9 @@ class ChatScreen(Screen[None]):
         self._asking: MemberScreen | None = None
         """Who answers, while that is asked above this screen."""
         self._f8_word = ""
+        self._is_written = False
+        self._seen: tuple[Decision, ...] = ()
+        """What the bar showed when the person began to write; nothing: what it shows now."""
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
@@ -204,7 +210,12 @@ class ChatScreen(Screen[None]):
 
     @on(Composer.Changed)
     def show_addressees(self) -> None:
-        """Show on the composer's border who will be asked."""
+        """Show on the composer's border who will be asked. An answer is about what was shown when it was begun."""
+        is_written = bool(self._composer.text)
+        if is_written and not self._is_written:
+            shown = self._notice.shown
+            self._seen = shown if any(one.kind == "question" for one in shown) else ()
+        self._is_written = is_written
         asked = addressees(self.conversation, self._composer.text, self._sender)
         self._composer.border_subtitle = Content("" if asked is None else one_line(asked.line, MOST_ADDRESSEES))
 
@@ -311,20 +322,27 @@ class ChatScreen(Screen[None]):
         if task is not None:
             await self.attempt(self.conversation.set_task(task or None, by=self._sender))
 
-    async def action_choose(self, action: str, number: int = -1) -> None:
+    async def action_choose(self, action: str, number: int = -1, about: str | None = None) -> None:
         """Decide: what the notice offers, else what the command does without an argument. Buttons have a number."""
         command, choice = ACTIONS[action], self._choice(action, number)
+        if choice is not None and about not in (None, question_of(choice)):
+            self.notify("That is not asked any more. Nothing was answered.", severity="warning", markup=False)
+            return
         if action == "hand-over":
             self.action_hand_over()
         elif action == "resolve":
             self.action_resolve()
         elif action == "pick":
             self.action_compare(choice.given["turn"] if choice else "")
-        elif choice and (choice.is_risky or action == "discard") and not self.is_sure(_risk_of(choice)):
+        elif (
+            choice
+            and (choice.is_risky or action == "discard")
+            and not self.is_sure(_risk_of(choice), question_of(choice))
+        ):
             return
         elif choice is not None or action in ("continue", "retry", "skip"):
-            given = read_form(command.takes, dict(choice.given) if choice else {})
-            await self.attempt(self._run(Typed(command, given)))
+            typed = typed_choice(choice) if choice else Typed(command, read_form(command.takes, {}))
+            await self.attempt(self._run(typed))
 
     async def action_skip(self) -> None:
         """Continue without a turn, or leave as it is what the notice is about."""
@@ -428,13 +446,13 @@ class ChatScreen(Screen[None]):
             await self.attempt(self.conversation.forget(member, by=self._sender))
 
     async def action_cancel(self) -> None:
-        """Stop the turn that has the focus, else every running turn."""
-        await self._stop("F9", self.focused.turn_id if isinstance(self.focused, TurnView) else None)
+        """Cancel the turn that has the focus, else every running turn."""
+        await self._cancel("F9", self.focused.turn_id if isinstance(self.focused, TurnView) else None)
 
-    async def action_stop(self) -> None:
-        """Stop every running turn and check; if none is running, go back to writing."""
+    async def action_cancel_all(self) -> None:
+        """Cancel every running turn and check; if none is running, go back to writing."""
         if self.conversation.running or self.conversation.running_checks or self.focused is self._composer:
-            await self._stop("esc")
+            await self._cancel("esc")
         else:
             self.write()
 
@@ -516,25 +534,25 @@ class ChatScreen(Screen[None]):
 
     # Helpers
 
-    def is_sure(self, question: str) -> bool:
+    def is_sure(self, question: str, about: str = "") -> bool:
         """Return whether a key that cannot be undone was pressed twice; the first time, say what the second does."""
-        is_sure = self._second_press.confirms(question)
+        is_sure = self._second_press.confirms(question, about)
         if is_sure:
             self.app.clear_notifications()
         else:
             self.notify(question, severity="warning", timeout=QUESTION_SECONDS, markup=False)
         return is_sure
 
-    async def _stop(self, key: str, turn_id: str | None = None) -> None:
-        """Stop one running turn or all of them, if the person is sure, and say which."""
+    async def _cancel(self, key: str, turn_id: str | None = None) -> None:
+        """Cancel one running turn or all of them, if the person is sure, and say which."""
         running = [turn for turn in self.conversation.running.values() if turn_id in (None, turn.turn.id)]
         checks = [] if turn_id else [one_line(one.name, 40) for one in self.conversation.running_checks]
         doing = at_work(running) if running else f"The check {', '.join(checks)} is running"
-        if (running or checks) and not self.is_sure(f"{doing}. {key} again stops that."):
+        if (running or checks) and not self.is_sure(f"{doing}. {key} again cancels that."):
             return
         if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []), by=self._sender)):
             self.app.clear_notifications()
-            self.notify(f"Stopped: {', '.join(filter(None, [names(running), *checks]))}.", markup=False)
+            self.notify(f"Cancelled: {', '.join(filter(None, [names(running), *checks]))}.", markup=False)
 
     def _show_where_keys_go(self, focused: Widget | None) -> None:
         within = focused.ancestors_with_self if focused is not None else []
@@ -553,7 +571,9 @@ class ChatScreen(Screen[None]):
         return True
 
     async def _send(self, text: str) -> None:
-        typed = read_command(text, self.conversation.team, SCREEN_COMMANDS)
+        shown, self._seen = self._seen or self._notice.shown, ()
+        chosen = with_key(text, shown)
+        typed = typed_choice(chosen) if chosen else read_typed(text, self.conversation.team, shown, SCREEN_COMMANDS)
         if typed is None:
             await self.conversation.say(text, sender=self._sender)
             await self._transcript.show_newest()

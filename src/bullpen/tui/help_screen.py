@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from bullpen.tui.slash_commands import SCREEN_COMMANDS
-from bullpen.view.commands import COMMANDS, help_lines
+from bullpen.view.commands import COMMANDS, WHILE_IT_WORKS, help_lines
 
 WIDE = 80
 
@@ -64,10 +64,11 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Yield the line to search in, and every section with its rows."""
         commands = list(help_lines([*COMMANDS.values(), *SCREEN_COMMANDS]))
+        sections = {**self._sections, "An agent that is working": list(WHILE_IT_WORKS), "Commands": commands}
         with Vertical():
             yield Input(placeholder="Search …  esc: back")
             with VerticalScroll(can_focus=False):
-                for title, rows in {**self._sections, "Commands": commands}.items():
+                for title, rows in sections.items():
                     with Vertical(classes="section"):
                         yield Static(title, classes="heading", markup=False)
                         yield from (Row(keys, words) for keys, words in rows)

@@ -37,7 +37,7 @@ class MembersPanel(Static):
         """Show every member, and what all of them have used."""
         self._view = view
         members = [self._member(member) for member in view.members]
-        total = used(view.total.tokens, view.total.cost_usd)
+        total = used(view.total.tokens, view.total.cost_usd, is_estimate=view.total.is_estimate)
         self.update(Content("\n").join([*members, *([Content.styled(f"\nΣ {total}", "dim")] if total else [])]))
 
     def on_resize(self) -> None:
@@ -75,7 +75,7 @@ def _spent(member: MemberView) -> Iterator[Words]:
     spent = member.spent
     if spent.turns:
         yield counted(spent.turns, "turn"), "dim"
-    if usage := used(spent.tokens, spent.cost_usd):
+    if usage := used(spent.tokens, spent.cost_usd, is_estimate=spent.is_estimate):
         yield usage, "dim"
     if spent.failures:
         yield f"{spent.failures:,} failed", "$text-error"

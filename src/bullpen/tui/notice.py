@@ -62,6 +62,11 @@ class NoticeBar(Vertical):
         """The decision that is shown."""
         return self._decisions[0] if self._decisions else None
 
+    @property
+    def shown(self) -> tuple[Decision, ...]:
+        """Everything that waited when this was shown."""
+        return self._decisions
+
     def compose(self) -> ComposeResult:
         """Yield the text and the place for the choices."""
         yield self._text
@@ -123,10 +128,17 @@ def _text(text: str, others: int) -> Content:
 
 def _label(choice: Choice) -> Content:
     """Return the key of a choice and what it does; without a key, how it is typed."""
-    key = "" if choice.given.get("scope", "once") != "once" else KEYS.get(choice.action, "")
+    key = choice.key or ("" if choice.given.get("scope", "once") != "once" else KEYS.get(choice.action, ""))
     typed = "" if key else f" {one_line(choice.typed, 40)}"
     return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40), (typed, "dim"))
 
 
 def _button(choice: Choice, number: int) -> Button:
-    return Button(_label(choice), action=f"screen.choose('{choice.action}', {number})", compact=True)
+    # Its question is in it, too: another one may be on the screen when the button is pressed.
+    action = f"screen.choose('{choice.action}', {number}, {question_of(choice)!r})"
+    return Button(_label(choice), action=action, compact=True)
+
+
+def question_of(choice: Choice) -> str:
+    """Return what a choice is about, as far as that tells it from one about another question."""
+    return f"{choice.given.get('turn', '')}/{choice.given.get('question', '')}"

@@ -73,6 +73,7 @@ def report(explanation: Explanation) -> Content:
         *_session(explanation),
         *(Content.styled(f"! {one_line(remark, 200)}", "$text-warning") for remark in explanation.remarks),
         *(Content.styled(one_line(gap.sentence, 200), "dim") for gap in explanation.not_offered),
+        *([Content(f"with tools: {one_line('; '.join(explanation.tool_uses), 400)}")] if explanation.tool_uses else []),
         *(Content(f"decided by {one_line(decision_sentence(one), 200)}") for one in explanation.decisions),
     ]
     if explanation.command:

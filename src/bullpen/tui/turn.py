@@ -73,7 +73,7 @@ class TurnView(Vertical, can_focus=True):
     def tick(self) -> None:
         """Show what it is doing, for how long it has been running, and what it has used."""
         usage = used_by(self._turn.usage)
-        words = f"{one_line(self._turn.doing, 40)} · {elapsed(self._turn.seconds)}{f' · {usage}' if usage else ''}"
+        words = f"{one_line(self._turn.doing_now, 40)} · {elapsed(self._turn.seconds)}{f' · {usage}' if usage else ''}"
         # Drawn only if it says something else: it would be drawn again with every word.
         if words != self._doing:
             self._doing = words

@@ -10,6 +10,7 @@ from textual.message import Message
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import (
+    Answered,
     Checked,
     ConversationEvent,
     FilesChanged,
@@ -27,7 +28,9 @@ from bullpen.tui.members import MembersPanel
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
 from bullpen.tui.status import StatusBar
+from bullpen.tui.text import one_line
 from bullpen.tui.transcript import Transcript
+from bullpen.view.answers import answered_words
 from bullpen.view.attention import Attention, attention
 from bullpen.view.change_reading import change_line
 from bullpen.view.checks import check_shown
@@ -151,6 +154,8 @@ class Updates:
                     self._screen.post_message(Changed())
             case Checked(result=result):
                 await transcript.checked(check_shown(result))
+            case Answered(was_waiting=True):
+                self._screen.notify(one_line(answered_words(event), 300), markup=False)
             case Trouble(text=text, about=about):
                 self._troubles.pop(about, None)
                 self._troubles[about] = text

@@ -8,6 +8,7 @@ from msgspec import Struct
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.routing.router import NOBODY_WAS_ASKED, Route
+from bullpen.text.names import listed
 from bullpen.view.command_arguments import ALL
 from bullpen.view.commands import is_command_line
 
@@ -28,6 +29,8 @@ class Addressees(Struct, frozen=True, kw_only=True):
     """Whether they do the same task apart from each other, and one result is picked."""
     judge: str = ""
     """Who picks; empty: a person."""
+    queued: str = ""
+    """Which of them are working, so that this waits in the queue, and how they are told something now."""
 
     @property
     def line(self) -> str:
@@ -36,7 +39,7 @@ class Addressees(Struct, frozen=True, kw_only=True):
         names = ", then ".join(between.join(step) for step in self.steps) or "nobody."
         if self.is_best_of:
             names += f", each apart; {self.judge or 'you'} pick{'s' if self.judge else ''}"
-        return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems]))
+        return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems, self.queued]))
 
 
 def addressees(conversation: Conversation, text: str, sender: str | None = None) -> Addressees | None:
@@ -53,7 +56,19 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
         is_best_of=route.is_best_of,
         judge=route.judge.member if route.judge else "",
         problems=tuple(note for note in route.notes if note != NOBODY_WAS_ASKED),
+        queued=_queued(conversation, route),
     )
+
+
+def _queued(conversation: Conversation, route: Route) -> str:
+    """Return that working agents get this in their next turns."""
+    running = {one.turn.member: one for one in conversation.running.values()}
+    busy = list(dict.fromkeys(one.member for one in route.asked if one.member in running))
+    if not busy:
+        return ""
+    now = next((f"; /tell {name} … reaches it now" for name in busy if running[name].can_be_told), "")
+    next_turn, verb = ("its next turn", "is") if len(busy) == 1 else ("their next turns", "are")
+    return f"{listed(busy)} {verb} working: queued for {next_turn}{now}"
 
 
 def _without_unfinished_name(conversation: Conversation, text: str) -> str:

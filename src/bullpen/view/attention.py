@@ -2,7 +2,11 @@
 
 from msgspec import Struct
 
+from bullpen.text.clean import one_line
 from bullpen.view.state import ConversationView
+
+MOST_SHOWN = 120
+"""Characters of what an agent would do."""
 
 
 class Attention(Struct, frozen=True, kw_only=True):
@@ -15,7 +19,10 @@ class Attention(Struct, frozen=True, kw_only=True):
 def attention(view: ConversationView, person: str | None = None) -> Attention:
     """Return what waits for a person, or for anybody: every decision, or an answer."""
     if view.decisions:
-        return Attention(count=len(view.decisions), text=view.decisions[0].text)
+        first = view.decisions[0]
+        # Of two questions that read alike, the second one is told, too.
+        about = f" {one_line(first.shown)[:MOST_SHOWN]}" if first.shown else ""
+        return Attention(count=len(view.decisions), text=f"{first.text}{about}")
     if view.status == "your_turn" and person in (None, view.waits_for):
         return Attention(count=1, text=f"It is your turn, {view.waits_for}.")
     return Attention()

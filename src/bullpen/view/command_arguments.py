@@ -3,6 +3,7 @@
 import re
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.approvals import Scope
 from bullpen.errors import BullpenError
@@ -123,17 +124,24 @@ class Told(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
 
 
+NOT_SHOWN = "(not shown)"
+"""The question of an answer that was typed where no question was shown."""
 SCOPES: dict[str, Scope] = {"once": "once", "turn": "turn", "conversation": "conversation", "always": "team"}
 
 
 def read_answer(text: str, _: Team) -> OneAnswer:
-    """Return an answer: "", "14", "turn", "always 14", or words."""
-    words, scope, turn = text.split(), "once", None
-    if words and words[0].lower() in SCOPES:
-        scope = words.pop(0).lower()
-    if words and words[0].isdecimal():
-        turn = words.pop(0)
-    return OneAnswer(turn=turn, scope=SCOPES[scope], text=" ".join(words))
+    """Return a yes: "", "14", "turn", "always 14", or words."""
+    words = text.split(None, 1)
+    if words and (scope := SCOPES.get(words[0].lower())):
+        return replace(read_refusal("".join(words[1:]), _), scope=scope)
+    return read_refusal(text, _)
+
+
+def read_refusal(text: str, _: Team) -> OneAnswer:
+    """Return a no: "", "14", or words."""
+    words = text.split()
+    turn = words.pop(0) if words and words[0].isdecimal() else None
+    return OneAnswer(turn=turn, text=" ".join(words))
 
 
 def read_instead(text: str, _: Team) -> OneAnswer:

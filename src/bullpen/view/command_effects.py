@@ -20,6 +20,7 @@ from bullpen.view.command_arguments import (
     Turns,
     Which,
 )
+from bullpen.view.decisions import ASK
 from bullpen.view.listing import title_of, typed_title
 
 
@@ -36,7 +37,7 @@ async def ask(conversation: Conversation, given: Names, person: str | None) -> s
 
 
 async def cancel(conversation: Conversation, given: Which, person: str | None) -> str:
-    """Stop running turns."""
+    """End running turns."""
     if given.is_empty:
         await conversation.cancel(by=person)
         return ""
@@ -52,6 +53,9 @@ async def cancel(conversation: Conversation, given: Which, person: str | None) -
 
 async def say_yes(conversation: Conversation, given: OneAnswer, person: str | None) -> str:
     """Let a running agent do what it asks for, or answer its question."""
+    if (turn := _ask(conversation, given)) is not None:
+        await conversation.answer_ask(turn, given.text or given.command, by=person)
+        return ""
     answer = Answer(verdict="yes", command=given.command, text=given.text)
     await conversation.answer(*_question(conversation, given), answer, scope=given.scope, by=person)
     return ""
@@ -59,6 +63,12 @@ async def say_yes(conversation: Conversation, given: OneAnswer, person: str | No
 
 async def say_no(conversation: Conversation, given: OneAnswer, person: str | None) -> str:
     """Do not let a running agent do what it asks for."""
+    if (turn := _ask(conversation, given)) is not None:
+        if given.text:
+            await conversation.answer_ask(turn, given.text, by=person)
+        else:
+            await conversation.dismiss_ask(turn, by=person)
+        return ""
     answer = Answer(verdict="no", reason=given.text or "A person said no.")
     await conversation.answer(*_question(conversation, given), answer, by=person)
     return ""
@@ -75,8 +85,20 @@ async def tell(conversation: Conversation, given: Told, person: str | None) -> s
     """Give words to an agent that is working."""
     name = conversation.agent(given.member).name
     if await conversation.tell(name, given.text, sender=person):
-        return f"{name} gets that with its next step."
-    return f"{name} cannot be told while it works: it gets that in its next turn."
+        return f"Told: {name} reads that in this turn, with its next step."
+    return f"Queued: {name} cannot be told anything in this turn, and reads that in its next one."
+
+
+def _ask(conversation: Conversation, given: OneAnswer) -> str | None:
+    """Return the turn that offered answers in its reply, if that is what is meant: running agents come first."""
+    if given.question == ASK and given.turn in conversation.progress.asks:
+        return given.turn
+    if given.question is not None:
+        return None
+    if any(given.turn in (None, turn_id) for turn_id, _ in conversation.approvals.open):
+        return None
+    asks = conversation.progress.asks
+    return given.turn if given.turn in asks else next(iter(asks), None) if given.turn is None else None
 
 
 def _question(conversation: Conversation, given: OneAnswer) -> tuple[str, str]:
@@ -84,6 +106,12 @@ def _question(conversation: Conversation, given: OneAnswer) -> tuple[str, str]:
     for turn_id, question in conversation.approvals.open:
         if given.turn in (None, turn_id) and given.question in (None, question):
             return turn_id, question
+    if (
+        given.turn is None
+        and given.question is not None
+        and (conversation.approvals.open or conversation.progress.asks)
+    ):
+        raise BullpenError("What you saw is not asked any more. Nothing was answered; look at what is asked now.")
     if given.turn is None:
         raise BullpenError("No agent asks anything now.")
     return given.turn, given.question or ""

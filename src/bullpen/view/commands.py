@@ -42,6 +42,7 @@ from bullpen.view.command_arguments import (
     read_note,
     read_one_turn,
     read_pick,
+    read_refusal,
     read_resolve,
     read_task,
     read_text,
@@ -52,6 +53,7 @@ from bullpen.view.command_arguments import (
     read_which,
     read_words,
 )
+from bullpen.view.decisions import Choice
 
 Run = Callable[[Conversation, Any, str | None], Awaitable[str]]
 """Does it, for a person; returns what to tell them, if the events do not say it all."""
@@ -114,6 +116,12 @@ async def run_command(typed: Typed, conversation: Conversation, person: str | No
     return await typed.command.run(conversation, typed.given, speaker)
 
 
+def typed_choice(choice: Choice) -> Typed:
+    """Return a choice that a person made as the command that it is."""
+    command = ACTIONS[choice.action]
+    return Typed(command, read_form(command.takes, dict(choice.given)))
+
+
 def read_form(kind: type[Struct], values: dict[str, Any]) -> Struct:
     """Return the values of a form as what a command takes; ValidationError says what is wrong."""
     filled = {name: value for name, value in values.items() if value not in ("", [])}
@@ -125,6 +133,17 @@ def help_lines(commands: Iterable[Command]) -> Iterable[tuple[str, str]]:
     for command in commands:
         example = f", for example {command.example}" if command.example else ""
         yield f"/{command.name} {command.argument}".rstrip(), f"{command.purpose}{example}"
+
+
+WHILE_IT_WORKS = (
+    ("queue", "what you say to a working agent waits in the queue for its next turn; /drop removes it there"),
+    (
+        "tell",
+        "/tell gives a working agent words in this turn; if it cannot take any, they are queued, and you read that",
+    ),
+    ("cancel", "/cancel ends the turn of a working agent; what is queued stays, and waits for /continue or /drop"),
+)
+"""Three different things that people do with a working agent, in the words that every door has for them."""
 
 
 def command_table(commands: Iterable[Command]) -> str:
@@ -157,11 +176,11 @@ _ALL = (
         read=read_note,
         run=command_effects.add_note,
     ),
-    Command(name="queue", purpose="show who is working, who is waiting, and what needs a decision"),
+    Command(name="queue", purpose="show the queue: who is working, who is waiting, and what needs a decision"),
     Command(
         name="cancel",
         argument="[TURN | NAME]",
-        purpose="stop running turns: all, one, or a member's; the queue then waits for /continue or /drop",
+        purpose="end running turns: all, one, or a member's; the queue then waits for /continue or /drop",
         takes=Which,
         read=read_which,
         run=command_effects.cancel,
@@ -240,7 +259,7 @@ _ALL = (
         purpose="do not let a running agent do what it asks for, and tell it why",
         example="/no use the test database",
         takes=OneAnswer,
-        read=read_answer,
+        read=read_refusal,
         run=command_effects.say_no,
     ),
     Command(
@@ -248,7 +267,7 @@ _ALL = (
         argument="[TURN] [REASON]",
         purpose="do not let a running agent do what it asks for, and end its turn",
         takes=OneAnswer,
-        read=read_answer,
+        read=read_refusal,
         run=command_effects.say_stop,
     ),
     Command(
@@ -263,7 +282,7 @@ _ALL = (
     Command(
         name="tell",
         argument="NAME TEXT",
-        purpose="give words to an agent while it works; if its CLI cannot take them, it gets them in its next turn",
+        purpose="give a working agent words in this turn; if it cannot take any, they are queued for its next",
         example="/tell max look at the tests, too",
         takes=Told,
         read=read_told,

@@ -1,6 +1,7 @@
 """What a person is asked to decide, and the choices there are. Pure."""
 
 from collections.abc import Collection, Iterable, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
@@ -8,6 +9,8 @@ from msgspec.structs import replace
 
 from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unpicked
 from bullpen.conversation.state import UndecidedTurn
+from bullpen.errors import BullpenError
+from bullpen.routing.asks import Asks, OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.text.names import listed
 from bullpen.text.numbers import counted
@@ -17,8 +20,12 @@ from bullpen.turn_events import ApprovalAsked
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
+MOST_KEYS = 9
 MOST_WORDS = 300
 """Characters of what an agent says about what it asks for."""
+
+ASK = "reply"
+"""The question of a reply that offers answers with [ASK: …]. Those of running turns have ids of their CLI."""
 
 Kind = Literal["question", "failed", "conflict", "pick", "allow", "paused", "held", "missed", "trouble"]
 
@@ -32,6 +39,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     typed: str
     purpose: str
     given: dict[str, str] = {}
+    key: str = ""
+    """A digit that chooses it, of answers that an agent offers."""
     is_risky: bool = False
     """Whether it lets an agent do anything: Enter alone is too little for it."""
 
@@ -53,6 +62,17 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Who could answer in its place, or resolve its conflict; or whose results can be picked."""
     shown: str = ""
     """Of a question, all that the agent would do: the whole command, the whole diff. Nothing in it is hidden."""
+    question: str = ""
+    """Which of the turn's questions it is."""
+    is_diff: bool = False
+    """Whether what is shown is a change of files, line by line."""
+    at: int = 0
+    """When that was asked, in milliseconds since 1970."""
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """What tells it from every other decision of its conversation."""
+        return self.kind, f"{self.turn}/{self.question}" if self.question else self.turn
 
     @property
     def is_failure(self) -> bool:
@@ -64,6 +84,7 @@ def decisions(
     *,
     undecided: Sequence[UndecidedTurn],
     asked: Sequence[Asked] = (),
+    asks: Asks = MappingProxyType({}),
     unallowed: Sequence[Unallowed] = (),
     conflicts: Sequence[Conflicted] = (),
     unpicked: Sequence[Unpicked] = (),
@@ -101,6 +122,7 @@ def decisions(
     later = [one for one in failed if one.turn in rivals]
     # An agent that asks is waiting: nothing else is as urgent.
     questions = [_about_question(one, is_only=len(asked) == 1) for one in asked]
+    questions += [_about_ask(turn, ask) for turn, ask in asks.items()]
     return (*questions, *(one for one in failed if one not in later), *found, *later)
 
 
@@ -127,13 +149,33 @@ def _about_question(asked: Asked, *, is_only: bool) -> Decision:
     # On one line: what an agent says may not look like what bullpen says.
     words = visible(" ".join(question.why.split()))
     why = f" It says: {words[:MOST_WORDS]}{'…' if len(words) > MOST_WORDS else ''}" if words else ""
+    if question.kind == "question":
+        # It is shown below, all of it.
+        why = ""
     return Decision(
         kind="question",
         text=f"{asked.member} {DOES[question.kind]}{tool}{where}.{why}",
         turn=asked.turn_id,
         member=asked.member,
         shown=_shown(question),
-        choices=_offered(question, given, which) if question.kind == "question" else _answers(given, which),
+        question=question.id,
+        is_diff=bool(question.diff),
+        at=asked.at,
+        choices=_offered(question.choices, given, which) if question.kind == "question" else _answers(given, which),
+    )
+
+
+def _about_ask(turn: str, ask: OpenAsk) -> Decision:
+    """Return the question of a reply that offers answers."""
+    return Decision(
+        kind="question",
+        text=f"{ask.member} asks you (turn {turn}).",
+        turn=turn,
+        member=ask.member,
+        shown=visible(ask.words),
+        question=ASK,
+        at=ask.at,
+        choices=_offered(ask.choices, {"turn": turn, "question": ASK}, f" {turn}"),
     )
 
 
@@ -142,8 +184,7 @@ def _shown(question: ApprovalAsked) -> str:
     parts = [question.command, *question.paths, question.diff]
     if question.kind == "question":
         parts.append(question.why)
-    if question.details and not (question.command or question.diff):
-        parts += [f"{name}: {value}" for name, value in question.details.items()]
+    parts += [f"{name}: {value}" for name, value in question.details.items()]
     return visible("\n".join(part for part in parts if part))
 
 
@@ -165,7 +206,7 @@ def _answers(given: dict[str, str], which: str) -> tuple[Choice, ...]:
     )
 
 
-def _offered(question: ApprovalAsked, given: dict[str, str], which: str) -> tuple[Choice, ...]:
+def _offered(choices: Iterable[str], given: dict[str, str], which: str) -> tuple[Choice, ...]:
     """Return the answers that an agent offers to its question."""
     offered = [
         Choice(
@@ -174,11 +215,21 @@ def _offered(question: ApprovalAsked, given: dict[str, str], which: str) -> tupl
             typed=f"/yes{which} {visible(choice)}",
             purpose=f"answer: {visible(choice)}",
             given={**given, "text": choice},
+            key=str(number) if number <= MOST_KEYS else "",
         )
-        for choice in question.choices
+        for number, choice in enumerate(choices, start=1)
     ]
     no = Choice(action="no", label="No answer", typed=f"/no{which}", purpose="do not answer", given=given)
     return (*offered, no)
+
+
+def with_key(text: str, decisions: Sequence[Decision]) -> Choice | None:
+    """Return the answer that a person chooses with a digit; None if no answer has that key now."""
+    found = [choice for one in decisions for choice in one.choices if choice.key and choice.key == text.strip()]
+    if len(found) > 1:
+        typed = " or ".join(choice.typed for choice in found)
+        raise BullpenError(f"Several agents offer you answers. Which one do you mean: {typed}?")
+    return found[0] if found else None
 
 
 def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:

@@ -16,7 +16,7 @@ from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member
 from bullpen.text.clean import byte_length
-from bullpen.text.numbers import counted
+from bullpen.text.numbers import counted, size
 from bullpen.view.decided import Decision, decisions_about
 from bullpen.view.session_messages import messages_in_session
 from bullpen.view.turn_lookup import find_turn
@@ -152,6 +152,12 @@ class Explanation(Struct, frozen=True, kw_only=True):
         more = f", and {len(parts) - MOST_PARTS:,} more" if len(parts) > MOST_PARTS else ""
         which = f": {', '.join(parts[:MOST_PARTS])}{more}" if parts else ""
         return f"{counted(len(self.known), 'message')} already in its session{which}"
+
+    @property
+    def tool_uses(self) -> tuple[str, ...]:
+        """What the agent did with the tools of the turn."""
+        uses = self.turn.uses if self.turn is not None else ()
+        return tuple(f"{use.words} ({size(use.bytes)})" if use.bytes else use.words for use in uses)
 
     @property
     def sections(self) -> tuple[tuple[str, int], ...]:

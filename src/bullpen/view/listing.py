@@ -58,7 +58,9 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     """Whether it cannot continue without a person: paused, a turn failed or needs a yes, or it is open and waits."""
     tokens: int
     cost_usd: float | None
-    """None if no CLI has reported it."""
+    """None if no CLI has reported it, and no model is known whose tokens cost it."""
+    is_estimate: bool
+    """Whether some of the money is what tokens cost by a list of prices."""
     is_archived: bool
 
     @property
@@ -301,9 +303,10 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
         paused=stored.paused,
         task=stored.team_task,
         open_in=open_in,
-        needs_you=_needs_you(stored, is_open=open_in is not None),
+        needs_you=_needs_you(store, stored, is_open=open_in is not None),
         tokens=used.tokens,
         cost_usd=used.cost_usd,
+        is_estimate=used.is_estimate,
         is_archived=stored.archived_at is not None,
     )
 
@@ -317,9 +320,9 @@ def _state(stored: StoredConversation, *, is_open: bool) -> str:
     return "undecided" if asked else stored.state
 
 
-def _needs_you(stored: StoredConversation, *, is_open: bool) -> bool:
+def _needs_you(store: Store, stored: StoredConversation, *, is_open: bool) -> bool:
     if stored.running and is_open:
-        return False
+        return bool(store.open_approvals(stored.id))
     is_stuck = stored.paused is not None or _state(stored, is_open=is_open) in ("interrupted", "undecided")
     return is_stuck or (is_open and stored.state == "waiting")
 

@@ -1,6 +1,6 @@
 """Messages as a door shows them: each with its place, and the turn that it ended."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,8 +9,10 @@ from bullpen.errors import UnknownMessage
 from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.store.base import Store, StoredMessage, Turn
+from bullpen.text.clean import clean_text
 from bullpen.text.numbers import spent
 from bullpen.view.steps import recorded_steps
+from bullpen.view.stored_answers import answer_steps
 from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turns
 
@@ -56,7 +58,7 @@ def shown_messages(
 ) -> list[ShownMessage]:
     """Return messages with their turns, oldest first: the newest ones, those before a number, or the first after it."""
     stored = store.messages(conversation_id, before=before, after=after, limit=limit)
-    shown = [_shown(store, conversation_id, one) for one in stored]
+    shown = _with_answers(store, conversation_id, [_shown(store, conversation_id, one) for one in stored])
     return _with_what_followed(store, conversation_id, stored, shown)
 
 
@@ -72,6 +74,11 @@ def plain_messages(
 def is_note(message: ConversationMessage) -> bool:
     """Return whether a person stored it with /note: it names nobody, and answers nothing that waited for them."""
     return message.speaker.type == "human" and message.routing == Routing()
+
+
+def was_streamed(reply: ConversationMessage, pieces: Iterable[str]) -> bool:
+    """Return whether what an agent wrote during its turn ends with its reply, so that nothing is left to show."""
+    return clean_text("".join(pieces)).strip().endswith(reply.content.strip())
 
 
 def message_text(store: Store, conversation_id: str, sequence: int) -> str:
@@ -111,6 +118,12 @@ def _shown(store: Store, conversation_id: str, stored: StoredMessage) -> ShownMe
         spent=_spent(turn),
         has_steps=_has_steps(store, conversation_id, turn),
     )
+
+
+def _with_answers(store: Store, conversation_id: str, shown: list[ShownMessage]) -> list[ShownMessage]:
+    """Return messages; who answered what a turn asked is also something that happened in it."""
+    answers = answer_steps(store, conversation_id, [one.turn for one in shown if one.turn and not one.has_steps])
+    return [replace(one, has_steps=True) if one.turn in answers else one for one in shown] if answers else shown
 
 
 def _has_steps(store: Store, conversation_id: str, turn: Turn) -> bool:

@@ -14,7 +14,7 @@ from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unpicked
 from bullpen.conversation.owner import is_alive
-from bullpen.conversation.running_turn import RunningTurn
+from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
 from bullpen.conversation.workspaces import MAY_EDIT, workspaces
 from bullpen.errors import InvalidTeam
@@ -23,6 +23,7 @@ from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.obstacles import Checking, Obstacle, Situation, obstacles
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.rests import asleep
 from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
@@ -43,7 +44,9 @@ class Spent(Struct, frozen=True, kw_only=True):
     failures: int = 0
     tokens: int = 0
     cost_usd: float | None = None
-    """None if no CLI says."""
+    """None if nobody knows."""
+    is_estimate: bool = False
+    """Whether some of it is what tokens cost by a list of prices."""
     last_failure: str = ""
 
 
@@ -57,6 +60,7 @@ class Working(Struct, frozen=True, kw_only=True):
     """Milliseconds since 1970."""
     tokens: int = 0
     cost_usd: float | None = None
+    is_estimate: bool = False
 
 
 class RunningCheck(Struct, frozen=True, kw_only=True):
@@ -221,6 +225,11 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
             Checking(turn=store.turn(conversation_id, one.turn_id).waiting, workspace=edited.get(one.member, ""))
             for one in checks
         ],
+        asked=[
+            Asked(turn_id=one.turn_id, member=one.member, question=one.asked, at=one.at)
+            for one in (store.open_approvals(conversation_id) if is_owned else ())
+            if one.asked is not None
+        ],
     )
 
 
@@ -253,18 +262,18 @@ def _view(
     blocked = held | {asked.turn.id for asked in unallowed}
     situation = Situation(
         running=running,
-        people=[person.name for person in team.people] if team else (),
         held=blocked,
         undecided=[ended.turn for ended in undecided],
         workspaces=workspaces,
         checking=checking,
         apart=turns_apart(progress.rounds),
     )
-    waits = obstacles(waiting, situation)
+    waits = obstacles(waiting, situation if team is None else _with_team(situation, team, progress))
     unpicked = [Unpicked.of(key, one) for key, one in progress.rounds.items() if one.state == "asking"]
     found = decisions(
         undecided=undecided,
         asked=asked,
+        asks=progress.asks,
         unallowed=unallowed,
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         unpicked=unpicked,
@@ -292,6 +301,12 @@ def _view(
         missed=None if missed is None else _missed(missed),
         total=_total(progress.used.values(), working),
     )
+
+
+def _with_team(situation: Situation, team: Team, progress: Progress) -> Situation:
+    """Return a situation with what only the team file says: who is a person, and whose programs rest."""
+    people = [person.name for person in team.people]
+    return replace(situation, people=people, asleep=asleep(team, progress.rests, milliseconds()))
 
 
 def _status(known: ConversationView, working: Sequence[Working], *, needs_decision: bool, can_begin: bool) -> Status:
@@ -349,10 +364,11 @@ def _working(running: RunningTurn) -> Working:
     return Working(
         turn=turn.id,
         member=turn.member,
-        doing=running.doing,
+        doing=running.doing_now,
         since=running.began_at,
         tokens=used.tokens,
         cost_usd=used.cost_usd,
+        is_estimate=used.is_estimate,
     )
 
 
@@ -402,11 +418,12 @@ def _spent(usage: MemberUsage) -> Spent:
         failures=usage.failures,
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
+        is_estimate=usage.is_estimate,
         last_failure=usage.last_failure,
     )
 
 
 def _total(used: Iterable[MemberUsage], working: Iterable[Working]) -> Spent:
     """Return what everyone has used, with what the running turns have used so far."""
-    now = [MemberUsage(tokens=one.tokens, cost_usd=one.cost_usd) for one in working]
+    now = [MemberUsage(tokens=one.tokens, cost_usd=one.cost_usd, is_estimate=one.is_estimate) for one in working]
     return _spent(sum([*used, *now], start=MemberUsage()))

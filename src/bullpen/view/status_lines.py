@@ -94,7 +94,7 @@ def _waiting(view: ConversationView, turn: QueuedTurn) -> str:
 def _member_lines(member: MemberView, *, is_lead: bool) -> Iterator[str]:
     what = (member.agent or "a person") + (", full permissions" if member.has_full_permissions else "")
     role = f", {member.role}" if member.role else ""
-    spent = used(member.spent.tokens, member.spent.cost_usd)
+    spent = used(member.spent.tokens, member.spent.cost_usd, is_estimate=member.spent.is_estimate)
     yield f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
     if member.memory is not None:
         yield f"  {member.memory.sentence}"

@@ -26,6 +26,7 @@ class TimelineTurn(Struct, frozen=True, kw_only=True):
     """The number of the message that it ended with; None if there is none, or it is long ago."""
     tokens: int = 0
     cost_usd: float | None = None
+    is_estimate: bool = False
 
     @property
     def seconds(self) -> float:
@@ -78,6 +79,7 @@ def _turn(turn: Turn, now: int, replies: Mapping[str, int]) -> TimelineTurn:
         reply=None if turn.reply_id is None else replies.get(turn.reply_id),
         tokens=used.tokens,
         cost_usd=used.cost_usd,
+        is_estimate=used.is_estimate,
     )
 
 

@@ -3,6 +3,7 @@
 from bullpen.routing.obstacles import Obstacle
 from bullpen.routing.queue import WaitingTurn
 from bullpen.text.clean import one_line
+from bullpen.text.numbers import moment
 
 
 def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool = False) -> str:
@@ -26,6 +27,8 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool =
             return f"waits for {named}: both may edit {one_line(obstacle.workspace)}"
         case "checks":
             return f"waits for the checks of what {other.member} changed (turn {other.id})"
+        case "rest":
+            return f"sleeps until {moment(obstacle.until)}: neither {other.member} nor a stand-in can be used before"
 
 
 def after(turn: WaitingTurn, obstacle: Obstacle | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,12 +27,13 @@ from bullpen.view.change_reading import (
     turn_patch,
 )
 from bullpen.view.checks import MOST_RESULTS, check_page
-from bullpen.view.commands import ACTIONS, Command, read_command, run_command
+from bullpen.view.commands import ACTIONS, Command, run_command
 from bullpen.view.decided import Decision, decisions_in
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations
 from bullpen.view.listing import search as search_messages
 from bullpen.view.messages import plain_messages
 from bullpen.view.state import ConversationView, QueuedTurn
+from bullpen.view.typed_answers import read_typed
 from bullpen.web.access import CONVERSATION as ONE
 from bullpen.web.access import OLD_ACTIONS, Endpoint
 from bullpen.web.forking import ForkAt, fork_for_program
@@ -108,6 +110,13 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     see: str = ""
     """The page to open, if the command shows a page."""
     state: ConversationView
+
+
+class Acted(ConversationView, frozen=True, kw_only=True):
+    """The conversation after an action."""
+
+    told: str = ""
+    """The text that a person would see."""
 
 
 class NumberedEvent(Struct, frozen=True, kw_only=True):
@@ -204,7 +213,7 @@ async def do_command(request: Request) -> Response:
     """Run a typed command."""
     opened = await hub_of(request).require(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=TypedCommand)
-    typed = read_command(given.text, opened.conversation.team)
+    typed = read_typed(given.text, opened.conversation.team, opened.view().decisions)
     if typed is None:
         raise BullpenError("This is a message, not a command. POST it to messages instead.")
     if typed.command.run is not None:
@@ -305,9 +314,10 @@ def _acting(command: Command) -> Endpoint:
     async def act(request: Request) -> Response:
         opened = await hub_of(request).require(id_in(request))
         given = msgspec.json.decode(await request.body() or b"{}", type=command.takes)
+        told = ""
         if command.run is not None:
-            await command.run(opened.conversation, given, sender_in(opened.conversation, None))
-        return json(opened.view())
+            told = await command.run(opened.conversation, given, sender_in(opened.conversation, None))
+        return json(Acted(**asdict(opened.view()), told=told))
 
     act.__doc__ = command.purpose
     return act
@@ -557,7 +567,7 @@ CALLS = (
             summary=f"{command.purpose[:1].upper()}{command.purpose[1:]}.",
             endpoint=_acting(command),
             takes=command.takes,
-            gives=ConversationView,
+            gives=Acted,
             deprecated=name in OLD_NAMES,
         )
         for name, command in {**ACTIONS, **OLD_NAMES}.items()

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from bullpen.app import NO_EXTRAS, open_conversation
 from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.files_to_fork import FilesHere
 from bullpen.conversation.member_agent import Extra
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
@@ -135,7 +136,10 @@ class Hub:
     async def fork(self, conversation_id: str, at: int | None, *, with_files: bool = False) -> str:
         """Fork a conversation at a message, or at its end, and open the new one if it can be continued here."""
         # Not in the database's own thread, where turns wait for it: a long conversation takes a while.
-        fork = await asyncio.to_thread(fork_conversation, self.database, conversation_id, at, with_files=with_files)
+        find = FilesHere if self._nodes is None else self._nodes.finding_files()
+        fork = await asyncio.to_thread(
+            fork_conversation, self.database, conversation_id, at, with_files=with_files, find=find
+        )
         with suppress(BullpenError):
             await self.resume(fork.id)
         return fork.id

@@ -12,6 +12,7 @@ from bullpen.view.difference import difference
 from bullpen.view.explanation import Explanation, explain_now, explain_referenced
 from bullpen.view.listing import conversation_summary
 from bullpen.view.steps import Step, recorded_steps, turn_record
+from bullpen.view.stored_answers import answer_steps
 from bullpen.view.turn_lookup import latest_turns
 from bullpen.web.requests import hub_of, id_in
 from bullpen.web.responses import page
@@ -86,4 +87,5 @@ async def _choices(request: Request) -> list[tuple[str, str]]:
 
 async def _steps(request: Request, turn_id: str) -> list[Step]:
     record = await hub_of(request).read(turn_record, id_in(request), turn_id)
-    return [] if record is None else list(await asyncio.to_thread(recorded_steps, record))
+    answers = (await hub_of(request).read(answer_steps, id_in(request), [turn_id])).get(turn_id, [])
+    return [*([] if record is None else await asyncio.to_thread(recorded_steps, record)), *answers]

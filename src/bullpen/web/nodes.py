@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from bullpen.conversation.files_to_fork import FindFiles
 from bullpen.conversation.member_agent import RemoteTeam
 from bullpen.database import Database, SharedDatabase
 from bullpen.team.team import Team
@@ -43,6 +44,10 @@ class Nodes(Protocol):
 
     def team(self, conversation_id: str, team: Team, store: Database) -> RemoteTeam:
         """Return the agents of a conversation whose turns run on workers."""
+        ...
+
+    def finding_files(self) -> FindFiles:
+        """Return what finds the files of conversations on workers, to fork them."""
         ...
 
     async def welcome(self, passage: str, secret: str, url: str) -> None:

@@ -14,6 +14,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Lagged, Said, TurnBegan, TurnEnded, TurnEvent
 from bullpen.turn_events import TextDelta
 from bullpen.view.state import ConversationView
+from bullpen.view.stored_answers import answer_steps
 from bullpen.web.frames import Frames, Reader
 from bullpen.web.growing_markdown import GrowingMarkdown
 from bullpen.web.updates import growth_json, live_turn, state_html, update
@@ -78,11 +79,15 @@ class PageFeed:
         finally:
             self._expected_until = monotonic() + EXPECT_SECONDS
 
-    def running_turns(self) -> list[Markup]:
+    async def running_turns(self) -> list[Markup]:
         """Return every running turn as part of a page, with its text as far as it was published."""
+        talk = self._conversation
+        answers = await talk.read(answer_steps, list(talk.running)) if talk.running else {}
         self._expect_page()
-        running = self._conversation.running.values()
-        return [live_turn(one, self._texts.get(one.turn.id, GrowingMarkdown()), self._conversation) for one in running]
+        return [
+            live_turn(one, self._texts.get(turn_id, GrowingMarkdown()), talk, answers.get(turn_id, ()))
+            for turn_id, one in talk.running.items()
+        ]
 
     def _expect_page(self) -> None:
         if not self._is_watched:

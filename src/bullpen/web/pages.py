@@ -2,9 +2,11 @@
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import cast
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -13,10 +15,12 @@ from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, export_pieces
 from bullpen.view.addressees import addressees
 from bullpen.view.change_reading import ChangeLines, late_checks, late_lines, lines_beside
-from bullpen.view.commands import ACTIONS, read_command, read_form, run_command
+from bullpen.view.commands import ACTIONS, read_form, run_command, typed_choice
 from bullpen.view.completion import names_of, options_for
+from bullpen.view.decisions import Decision, with_key
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
 from bullpen.view.messages import message_text, shown_messages
+from bullpen.view.typed_answers import read_typed
 from bullpen.web.downloads import download
 from bullpen.web.frames import server_sent
 from bullpen.web.identity import takes_part
@@ -106,7 +110,7 @@ async def conversation(request: Request) -> Response:
         state=view,
         number=number,
         messages=messages,
-        live=opened.feed.running_turns() if opened else [],
+        live=await opened.feed.running_turns() if opened else [],
         read_only="" if opened else await asyncio.to_thread(hub.why_read_only, stored),
         people=people,
         takes_part=takes_part([person.name for person in people]),
@@ -139,7 +143,7 @@ async def newer(request: Request) -> Response:
     messages = [shown for shown in messages if shown.sequence > after]
     view = await view_in(request)
     opened = hub.get(conversation_id)
-    live = opened.feed.running_turns() if opened else []
+    live = await opened.feed.running_turns() if opened else []
     return page(
         "newer.html",
         messages=messages,
@@ -186,7 +190,9 @@ async def say(request: Request) -> Response:
     talk = opened.conversation
     form = await form_of(request)
     text, sender, message_id = (_field(form, name) for name in ("text", "sender", "id"))
-    typed = read_command(text, talk.team)
+    seen = _seen(opened.view().decisions, _field(form, "asked"))
+    chosen = with_key(text, seen)
+    typed = typed_choice(chosen) if chosen else read_typed(text, talk.team, seen)
     if typed is None:
         await talk.say(text, sender=sender_in(talk, sender, text), message_id=checked_id(message_id))
         return done(request, f"/c/{talk.id}")
@@ -229,6 +235,18 @@ async def export(request: Request) -> Response:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     pieces = export_pieces(hub.database, conversation_id, cast(Format, file_format))
     return await download(pieces, f"{conversation_id}.{file_format}", MEDIA_TYPES[file_format])
+
+
+def _seen(now: Sequence[Decision], asked: str) -> Sequence[Decision]:
+    """Return the questions that a page showed: those that are open, else the last. A page that does not say: all."""
+    if not asked:
+        return now
+    try:
+        shown = msgspec.json.decode(asked, type=list[tuple[str, str]])
+    except msgspec.MsgspecError as error:
+        raise HTTPException(HTTPStatus.BAD_REQUEST) from error
+    closed = [Decision(kind="question", text="", turn=turn, question=question) for turn, question in shown[-1:]]
+    return [one for one in now if (one.turn, one.question) in shown] or closed
 
 
 def _field(form: dict[str, list[str]], name: str) -> str:

@@ -10,7 +10,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.exchange.files import FORMATS
 from bullpen.view.best_of import results_of
 from bullpen.view.checks import find_checks
-from bullpen.view.commands import COMMANDS, Typed, help_lines
+from bullpen.view.commands import COMMANDS, WHILE_IT_WORKS, Typed, help_lines
 from bullpen.view.status_lines import queue_lines, team_lines
 from bullpen.view.turn_lookup import LAST, find_turn
 from bullpen.web.live import LiveConversation
@@ -55,7 +55,7 @@ def _export(base: str, typed: Typed) -> str:
 
 
 LINES: dict[str, Lines] = {
-    "help": lambda _: [f"{left}: {right}" for left, right in help_lines(COMMANDS.values())],
+    "help": lambda _: [f"{left}: {right}" for left, right in (*WHILE_IT_WORKS, *help_lines(COMMANDS.values()))],
     "queue": lambda opened: queue_lines(opened.view()),
     "who": lambda opened: team_lines(opened.view(), opened.conversation.team.lead),
 }

@@ -59,6 +59,7 @@ class Row(Struct, frozen=True, kw_only=True):
     turns: int
     seconds: float
     cost_usd: float | None
+    is_estimate: bool
     tokens: int
 
 
@@ -165,7 +166,7 @@ def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def _bar(turn: TimelineTurn, row: int, axis: _Axis) -> Bar:
     x = axis.x(turn.start)
     state = "" if turn.state == "done" else turn.state
-    facts = [duration(turn.seconds), used(turn.tokens, turn.cost_usd), state]
+    facts = [duration(turn.seconds), used(turn.tokens, turn.cost_usd, is_estimate=turn.is_estimate), state]
     label = f"turn {turn.turn}: {turn.member}, {', '.join(fact for fact in facts if fact)}"
     return Bar(turn=turn, row=row, x=x, width=max(LEAST_WIDTH, axis.x(turn.end) - x), label=label)
 
@@ -181,6 +182,7 @@ def _row(name: str, index: int, color: str, turns: Iterable[TimelineTurn]) -> Ro
         seconds=sum(turn.seconds for turn in own),
         tokens=sum(turn.tokens for turn in own),
         cost_usd=sum(costs) if costs else None,
+        is_estimate=any(turn.is_estimate for turn in own),
     )
 
 
@@ -217,5 +219,6 @@ def _curve(turns: Sequence[TimelineTurn], axis: _Axis, top: float) -> tuple[str,
         so_far += amount
         points.append((x, bottom - so_far * scale))
     points.append((float(WIDTH - 12), points[-1][1]))
-    said = f"{money(so_far)} in total" if any(costs) else f"{tokens(int(so_far))} in total"
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), said
+    cost = money(so_far, is_estimate=any(turn.is_estimate for turn in ended))
+    said = cost if any(costs) else tokens(int(so_far))
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{said} in total"

@@ -4,6 +4,7 @@ Everything is HTML that is ready to insert; only what a page appends to, such as
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ from msgspec import Struct
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import (
+    Answered,
+    Asked,
     Checked,
     FilesChanged,
     Lagged,
@@ -28,10 +31,11 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.team.team import colours_of
 from bullpen.text.numbers import spent
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.view.answers import answer_key, answered_words
 from bullpen.view.change_reading import ChangeLines, change_line
 from bullpen.view.checks import check_shown
 from bullpen.view.state import ConversationView
-from bullpen.view.steps import Steps
+from bullpen.view.steps import Step, Steps
 from bullpen.view.unanswered import unanswered_turn
 from bullpen.web.growing_markdown import GrowingMarkdown, Growth
 from bullpen.web.templates import rendered
@@ -59,7 +63,7 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
         case Said():
             return _said(event, conversation)
         case TurnBegan():
-            live = live_turn(RunningTurn(event.turn), GrowingMarkdown(), conversation)
+            live = live_turn(RunningTurn(event.turn), GrowingMarkdown(), conversation, ())
             return _json("began", turn=event.turn.id, html=live)
         case TurnEvent():
             return _turn_event(numbered.number, event.turn_id, event.event, conversation)
@@ -67,6 +71,10 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
             words = spent(event.seconds, event.usage)
             html = "" if event.state == "done" else await _unanswered(event.turn_id, conversation)
             return _json("ended", turn=event.turn_id, state=event.state, spent=words, html=html)
+        case Asked():
+            return _json("step", turn=event.turn_id, key="", html="", finishes=False, doing="waiting for an answer")
+        case Answered(was_waiting=True):
+            return _answered(event)
         case FilesChanged():
             return _changed(event.record, conversation)
         case Checked(result=result):
@@ -81,9 +89,11 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
             return None
 
 
-def live_turn(running: RunningTurn, text: GrowingMarkdown, conversation: Conversation) -> Markup:
-    """Return a running turn as a page shows it."""
-    steps = list(Steps([*running.steps, *([running.todo] if running.todo else [])]))
+def live_turn(
+    running: RunningTurn, text: GrowingMarkdown, conversation: Conversation, answers: Sequence[Step]
+) -> Markup:
+    """Return a running turn as a page shows it, with who answered what it asked."""
+    steps = [*Steps([*running.steps, *([running.todo] if running.todo else [])]), *answers]
     # The page changes the open part as it was sent, so it gets that as text, too.
     said = {"done": Markup("".join(text.done_html)), "open": Markup(text.open_html), "version": text.version}  # noqa: S704
     return rendered("live.html", running=running, steps=steps, **said, **_where(conversation))
@@ -119,6 +129,13 @@ def _said(said: Said, conversation: Conversation) -> Update:
         **_where(conversation),
     )
     return _json("said", turn=said.turn_id, sequence=said.sequence, html=html)
+
+
+def _answered(answered: Answered) -> Update:
+    """Return a line below what the turn did: who answered what it asked."""
+    key = answer_key(answered.question)
+    html = rendered("answered.html", words=answered_words(answered), key=key)
+    return _json("step", turn=answered.turn_id, key=key, html=html, finishes=False, doing="thinking")
 
 
 def _changed(record: ChangeRecord, conversation: Conversation) -> Update | None:

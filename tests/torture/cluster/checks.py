@@ -7,6 +7,8 @@ from itertools import pairwise
 from tests.torture.cluster import witness
 from tests.torture.cluster.field import Field
 
+from bullpen.errors import UnknownConversation
+
 ENDED = {"done", "interrupted", "failed", "cancelled"}
 
 
@@ -26,7 +28,11 @@ def problems_in(field: Field) -> Iterator[str]:
 
 
 def _in_conversation(field: Field, one: str, runs: "Runs", acknowledged: set[str]) -> Iterator[str]:
-    said = [stored.message for stored in field.store.messages(one)]
+    try:
+        said = [stored.message for stored in field.store.messages(one)]
+    except UnknownConversation:
+        yield f"lost: the conversation {one}"
+        return
     ids = Counter(message.id for message in said)
     yield from (f"doubled: {message_id} in {one}" for message_id, times in ids.items() if times > 1)
     yield from (f"lost: {message_id} was acknowledged in {one}" for message_id in sorted(acknowledged - set(ids)))

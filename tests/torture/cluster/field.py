@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import psycopg
 from tests.cluster.processes import Processes, Started
 from tests.cluster.stage import POOL, WORKER
 from tests.torture.cluster import witness
 from tests.torture.cluster.mistakes import plant_in_database
 
 from bullpen.cluster.schema import prepare
-from bullpen.store.base import Store
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.team.file import load_team
 from bullpen.testing.postgres import SETTINGS, PostgresServer
@@ -36,6 +36,15 @@ print("done with " + word.split("-")[1])
 """
 
 
+SITUATION = """
+    SELECT o.turn, o.owner, age(clock_timestamp(), o.placed_at)::text, j.status::text, r.worker, c.kind
+    FROM orders o LEFT JOIN procrastinate_jobs j ON j.id = o.job LEFT JOIN runs r USING (conversation, turn)
+        LEFT JOIN outcomes c USING (conversation, turn)
+    WHERE o.conversation = %s ORDER BY o.placed_at DESC LIMIT 3
+"""
+"""The last orders of a conversation: who placed them, when, and what became of them."""
+
+
 class Actor:
     """A node or a worker, and the address at which it alone reaches the database."""
 
@@ -51,11 +60,14 @@ class Actor:
 
 
 class Field:
-    """Everything that is on the machine. What it starts may have a mistake."""
+    """Everything that is on the machine. What it starts may have a mistake.
+
+    Its server is stopped in the middle of writing a page, which only a whole page in its log can mend.
+    """
 
     def __init__(self, folder: Path, mistake: str = "") -> None:
         hosts = ",".join(f"127.0.0.{number}" for number in range(1, FIRST_ADDRESS + ADDRESSES))
-        self.server = PostgresServer(*SETTINGS, f"listen_addresses={hosts}")
+        self.server = PostgresServer(*SETTINGS, "full_page_writes=on", f"listen_addresses={hosts}")
         self.folder, self.mistake = folder, mistake
         self.processes = Processes(folder)
         self.starts, self.notes = folder / "starts", folder / "notes"
@@ -68,7 +80,7 @@ class Field:
         self.frozen: list[Actor] = []
         self._free = list(range(FIRST_ADDRESS, FIRST_ADDRESS + ADDRESSES))
         prepare(self.server.url())
-        self.store: Store = self._prepared_store()
+        self.store = self._prepared_store()
         for kind in ("node", "worker"):
             self.complete(kind)
 
@@ -76,8 +88,8 @@ class Field:
         agent = self.folder / "agent.py"
         agent.write_text(AGENT)
         command = f'["{sys.executable}", "{agent}", "{self.starts}"]'
-        self.worker_file, self.team = self.folder / "worker.toml", self.folder / "team.toml"
-        self.worker_file.write_text(f'commands = [{command}]\n[folders]\nproject = "{self.folder}"\n')
+        self.team = self.folder / "team.toml"
+        self._worker_file = f'commands = [{command}]\n[folders]\nproject = "{self.folder}"\n'
         self.team.write_text(
             f'name = "kills"\nhand_over_note = false\n[limits]\nidentical_replies = 100000\nback_and_forth = 100000\n'
             f'[[member]]\nname = "kim"\n[[member]]\nname = "max"\npool = "{POOL}"\nwindow = 0\ncommand = {command}\n'
@@ -109,7 +121,9 @@ class Field:
             url = self.server.url(host=f"127.0.0.{address}")
             given = [TALKING, url, str(self.team), str(self.notes), *self.ids]
             if kind == "worker":
-                given = [WORKER, url, POOL, str(self.worker_file)]
+                file = self.folder / f"worker-{address}.toml"
+                file.write_text(f'name = "worker-{address}"\n{self._worker_file}')
+                given = [WORKER, url, POOL, str(file)]
             process = self.processes.start(PROCESS, self.mistake, *given)
             self.actors.append(Actor(kind, process, address))
 
@@ -166,6 +180,15 @@ class Field:
         """Return how many messages each conversation has."""
         return {one: self.store.conversation(one).messages for one in self.ids}
 
+    def _situation(self, one: str) -> str:
+        """Return who has a conversation, and what became of its last orders."""
+        turns = [f"{turn.id} {turn.state}" for turn in self.store.turns(one)[-3:]]
+        with psycopg.connect(self.server.url(), options="-c search_path=bullpen_cluster") as connection:
+            orders = connection.execute(SITUATION, [one]).fetchall()
+            living = connection.execute("SELECT id, kind, now() - beat_at FROM processes WHERE ended_at IS NULL")
+            processes = [f"{kind} {number} beat {beat} ago" for number, kind, beat in living.fetchall()]
+        return f"owner {self.store.conversation(one).owner}, turns {turns}, orders {orders}, processes {processes}"
+
     def wait(self, *, more: int, each: int, seconds: float) -> list[str]:
         """Wait until so many more messages are stored, in all and in each conversation; return which is stuck."""
         before, deadline = self.count(), time.monotonic() + seconds
@@ -178,5 +201,9 @@ class Field:
             if problems := self.ended_by_itself():
                 return problems
             if time.monotonic() > deadline:
-                return [f"stuck: {one} had {grown[one]} new messages in {seconds:.0f} s" for one in behind or self.ids]
+                stuck = behind or self.ids
+                return [
+                    f"stuck: {one} had {grown[one]} new messages in {seconds:.0f} s; {self._situation(one)}"
+                    for one in stuck
+                ]
             time.sleep(0.05)

@@ -69,7 +69,8 @@ class Torture:
                 self._do("drop packets")
             if self.problems:
                 break
-        self._claim(CLAIMS_PER_KILL * kills)
+        else:
+            self._claim(CLAIMS_PER_KILL * kills)
         self._finish()
 
     def run_until_seen(self, mishaps: tuple[str, ...]) -> None:

@@ -19,7 +19,8 @@ class ProcFiles:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             return None
-        return ProcessState(start_time=int(fields[19]), is_zombie=fields[0] in (b"Z", b"X"))
+        is_zombie = fields[0] in (b"Z", b"X")
+        return ProcessState(start_time=int(fields[19]), is_zombie=is_zombie, parent=int(fields[1]))
 
     def children(self, pid: int) -> list[int]:
         """Return the children of a process."""
@@ -44,9 +45,10 @@ class ProcFiles:
         """Return every process of this machine."""
         return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal())
 
-    def has_variable(self, pid: int, name: str, value: str) -> bool:
-        """Return whether a process was started with this variable in its environment."""
+    def has_variable(self, pid: int, name: str, value: str | None = None) -> bool | None:
+        """Return whether a process was started with this variable, with any value or this one; None: nobody knows."""
+        wanted = f"\0{name}=" if value is None else f"\0{name}={value}\0"
         try:
-            return f"\0{name}={value}\0".encode() in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+            return wanted.encode() in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:
-            return False
+            return None

@@ -15,9 +15,10 @@ class PsutilTable:
             with process.oneshot():
                 start_time = round(process.create_time() * 1_000_000)
                 is_zombie = process.status() == psutil.STATUS_ZOMBIE
+                parent = process.ppid()
         except psutil.Error:
             return None
-        return ProcessState(start_time=start_time, is_zombie=is_zombie)
+        return ProcessState(start_time=start_time, is_zombie=is_zombie, parent=parent)
 
     def descendants(self, pid: int) -> list[int]:
         """Return the children of a process, their children, and so on."""
@@ -31,9 +32,10 @@ class PsutilTable:
         """Return every process of this machine."""
         return psutil.pids()
 
-    def has_variable(self, pid: int, name: str, value: str) -> bool:
-        """Return whether a process was started with this variable in its environment."""
+    def has_variable(self, pid: int, name: str, value: str | None = None) -> bool | None:
+        """Return whether a process was started with this variable, with any value or this one; None: nobody knows."""
         try:
-            return psutil.Process(pid).environ().get(name) == value
+            found = psutil.Process(pid).environ().get(name)
         except (psutil.Error, OSError):
-            return False
+            return None
+        return found is not None and value in (None, found)

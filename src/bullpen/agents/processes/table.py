@@ -12,6 +12,8 @@ class ProcessState(Struct, frozen=True):
     start_time: int
     """In a unit of the table's own; a later process has the same or a higher number."""
     is_zombie: bool
+    parent: int
+    """Its pid; 0, if there is none that can be named."""
 
 
 class ProcessTable(Protocol):
@@ -26,5 +28,5 @@ class ProcessTable(Protocol):
     def all(self) -> Iterable[int]:
         """Return every process of this machine."""
 
-    def has_variable(self, pid: int, name: str, value: str) -> bool:
-        """Return whether a process was started with this variable in its environment."""
+    def has_variable(self, pid: int, name: str, value: str | None = None) -> bool | None:
+        """Return whether a process was started with this variable, with any value or this one; None: nobody knows."""

@@ -34,6 +34,8 @@ def print_explanation(explanation: Explanation, db: Path | None = None) -> None:
     _print_part("What it did not see", _unseen_lines(explanation))
     if explanation.changed:
         _print_part("What was changed", _changed_lines(explanation))
+    if explanation.tool_uses:
+        _print_part("What it did with tools", iter(explanation.tool_uses))
     budget = SHARE_OF_BUDGET.format(used=explanation.total_bytes, budget=explanation.max_bytes)
     _print_part(f"Size: {budget}", _sizes(explanation))
     if turn is not None:
@@ -97,7 +99,7 @@ def _facts(explanation: Explanation) -> Iterator[str]:
 
 def _usage(usage: Usage) -> str:
     cached = f" ({short_number(usage.cached_tokens)} of them cached)" if usage.cached_tokens else ""
-    cost = "" if usage.cost_usd is None else f", {money(usage.cost_usd)}"
+    cost = "" if usage.cost_usd is None else f", {money(usage.cost_usd, is_estimate=usage.is_estimate)}"
     return f"{tokens(usage.input_tokens)} in{cached}, {short_number(usage.output_tokens)} out{cost}"
 
 

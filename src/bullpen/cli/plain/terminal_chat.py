@@ -22,7 +22,7 @@ from bullpen.team.team import Team
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.input_history import InputHistory, history_of
-from bullpen.terminal.keys import KeyReader, Pressed
+from bullpen.terminal.keys import Key, KeyReader, Pressed
 from bullpen.terminal.line_editor import Complete, LineEditor
 from bullpen.terminal.notifier import Notifier
 from bullpen.terminal.raw_mode import RawTerminal
@@ -31,6 +31,7 @@ from bullpen.terminal.wrapping import wrapped
 from bullpen.view.addressees import addressees
 from bullpen.view.attention import attention
 from bullpen.view.completion import names_of, options_for
+from bullpen.view.decisions import Decision
 from bullpen.view.state import conversation_view
 
 TWICE_SECONDS = 2.0
@@ -71,7 +72,9 @@ class TerminalChat:
         self._lines = ChatLines(conversation, self._show, sender, db)
         self._terminal = RawTerminal(sys.stdin.fileno())
         self._keys = KeyReader()
-        self._sent: asyncio.Queue[str] = asyncio.Queue()
+        self._begun: list[Decision] = []
+        """What agents asked when the line was begun."""
+        self._sent: asyncio.Queue[tuple[str, list[Decision]]] = asyncio.Queue()
         self._left = asyncio.Event()
         self._interrupted_at = -TWICE_SECONDS
         self._tasks: set[asyncio.Task[None]] = set()
@@ -129,9 +132,15 @@ class TerminalChat:
                 self._end_of_input()
             elif key == Pressed("redraw"):
                 self._area.clear_screen()
-            elif (text := self._editor.press(key)) is not None:
-                self._submit(text)
+            else:
+                self._edit(key)
         self._draw()
+
+    def _edit(self, key: Key) -> None:
+        if not self._editor.text:
+            self._begun = self._show.questions()
+        if (text := self._editor.press(key)) is not None:
+            self._submit(text)
 
     def _draw(self) -> None:
         """Draw the line, and who would be asked by what is in it."""
@@ -142,13 +151,13 @@ class TerminalChat:
         self._show.interrupt()
         self._area.leave(keep=wrapped(self._prompt + text.replace("\n", "\n… "), self._area.columns, ""))
         self._history.add(text)
-        self._sent.put_nowait(text)
+        self._sent.put_nowait((text, self._begun))
 
     async def _send(self) -> None:
         """Do what was sent, in order. What could not be said goes back into the line, unless the next one is begun."""
         while True:
-            text = await self._sent.get()
-            await self._lines.take(text)
+            text, begun = await self._sent.get()
+            await self._lines.take(text, begun)
             if self._lines.unsent and not self._editor.text:
                 self._editor.put(self._lines.unsent)
             if self._lines.wants_to_leave:

@@ -10,6 +10,7 @@ from itertools import islice, zip_longest
 from bullpen.check_results import CheckResult
 from bullpen.cli.plain.turn import TurnView
 from bullpen.conversation.events import (
+    Answered,
     Asked,
     Checked,
     Conflicted,
@@ -21,6 +22,7 @@ from bullpen.conversation.events import (
     HandOverMissed,
     Held,
     Lagged,
+    Offered,
     Paused,
     Queued,
     Reordered,
@@ -42,10 +44,12 @@ from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import NARROWEST, wrapped
-from bullpen.text.numbers import clock, counted
+from bullpen.text.numbers import clock
+from bullpen.view.answers import answered_words
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, Light, check_light, check_line
-from bullpen.view.decisions import Choice, Decision, Kind
+from bullpen.view.decisions import ASK, Choice, Decision, Kind
+from bullpen.view.happened import happened
 from bullpen.view.unanswered import UnansweredTurn
 
 INDENT = "  "
@@ -86,7 +90,15 @@ class Show:
         self._ending = ""
         """The turn whose reply is stored: events up to its end belong to it."""
         self._new_decisions: set[tuple[Kind, str]] = set()
-        """The kind and the turn of decisions that have come up and are not written yet."""
+        """The keys of decisions that have come up and are not written yet."""
+        self._refused: set[str] = set()
+        """What was answered with no without people, as it was written."""
+        self._questions: set[tuple[Kind, str]] = set()
+        """The keys of the questions that are written."""
+
+    def questions(self) -> list[Decision]:
+        """Return the questions that are written here and still open."""
+        return [one for one in self._decisions() if one.key in self._questions]
 
     def tell(self, event: ConversationEvent) -> None:
         """Write one event, and what a person is asked to decide, if this is the moment for it."""
@@ -94,6 +106,10 @@ class Show:
             # Nearly every event is a word of the turn that is followed, and people wait for it.
             self._view.event(event.event)
             self._previous = event
+            return
+        if isinstance(event, Answered):
+            # At once, whichever turn is followed: everybody knows then who decided.
+            self._answered(event)
             return
         turn_id = self._turn_of(event)
         if new := self._decision_in(event):
@@ -157,6 +173,7 @@ class Show:
             case "missed" | "allow" | "conflict" | "pick":
                 self.note(f"? {decision.text}", "yellow")
             case "question":
+                self._questions.add(decision.key)
                 self.interrupt()
                 self.note(f"? {decision.text}", "yellow")
                 self.text("".join(f"{INDENT}{line}\n" for line in decision.shown.splitlines()))
@@ -217,8 +234,10 @@ class Show:
         match event:
             case Undecided(turn=turn):
                 return {("failed", turn.id)}
-            case Asked(turn_id=turn_id):
-                return {("question", turn_id)}
+            case Asked(turn_id=turn_id, question=question):
+                return {("question", f"{turn_id}/{question.id}")}
+            case Offered(turn_id=turn_id):
+                return {("question", f"{turn_id}/{ASK}")}
             case Unallowed(turn=turn):
                 return {("allow", turn.id)}
             case Conflicted(turn_id=turn_id):
@@ -233,6 +252,14 @@ class Show:
                 return {("missed", "")}
             case _:
                 return set()
+
+    def _answered(self, answered: Answered) -> None:
+        """Write who answered what people were asked; and, once, what was answered with no without them."""
+        words = answered_words(answered)
+        is_refused = answered.answer.verdict != "yes" and words not in self._refused
+        if answered.was_waiting or is_refused:
+            self._refused.add(words)
+            self.note(f"  {words}")
 
     def _is_time_to_ask(self, event: ConversationEvent) -> bool:
         """Return whether decisions are written after an event: between turns, or when one that is written needs it."""
@@ -251,9 +278,8 @@ class Show:
     def _write_decisions(self) -> None:
         """Write the decisions that have come up, those of them that are still open."""
         for decision in self._decisions() if self._new_decisions else ():
-            which = decision.kind, decision.turn
-            if which in self._new_decisions:
-                self._new_decisions.remove(which)
+            if decision.key in self._new_decisions:
+                self._new_decisions.remove(decision.key)
                 self.decision(decision)
 
     def _write(self, event: ConversationEvent) -> None:
@@ -342,28 +368,20 @@ class Show:
             case Said():
                 self.note(f"  #{event.sequence}{_arrow(event.message)}")
                 self._notes(event)
-            case Queued(turns=turns):
+            case Queued():
                 if not isinstance(self._previous, Said | Dropped):
                     # The line of a message says already whom it asks.
-                    self.note(f"  asked: {_listed(turn.member for turn in turns)}")
-            case Dropped(turns=turns):
-                self.note(f"  dropped: {_listed(turn.member for turn in turns)}")
-            case Reordered(turns=turns):
-                self.note(f"  the queue is now: {_listed(turn.member for turn in turns)}")
-            case Decided(turn_id=turn_id, choice=choice):
-                self.note(f"turn {turn_id}: {choice}")
-            case Continued():
-                self.note("Continued.")
-            case TaskSet(task=task, by=by):
-                self.note(f"  {by} set the team's task: {task}" if task else f"  {by} removed the team's task.")
-            case Trouble(text=text):
-                self.note(f"! {text}", "red")
-            case TroubleOver(text=text):
-                self.note(f"  {text}")
-            case Lagged(missed=missed):
-                self.note(f"  ({counted(missed, 'event')} missing here; the messages are complete.)")
+                    self.note(f"  {happened(event)}")
+            case Dropped() | Reordered() | TaskSet() | TroubleOver():
+                self.note(f"  {happened(event)}")
+            case Decided() | Continued():
+                self.note(happened(event))
+            case Trouble():
+                self.note(f"! {happened(event)}", "red")
+            case Lagged():
+                self.note(f"  {happened(event)}")
                 # One of those may have brought up a decision.
-                self._new_decisions |= {(decision.kind, decision.turn) for decision in self._decisions()}
+                self._new_decisions |= {decision.key for decision in self._decisions()}
             case _:
                 pass
 
@@ -390,6 +408,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def _choice_row(choice: Choice) -> tuple[str, str]:
     """Return what can be typed, and what it does. A hand-over is one key: Enter or y, or only y."""
+    if choice.key:
+        return choice.typed, f"{choice.purpose} (or just {choice.key})"
     is_first = choice.given.get("scope", "once") == "once"
     key = " (or just y)" if choice.is_risky and is_first else ""
     if choice.action in ("ask", "no") and not choice.is_risky:

@@ -8,11 +8,11 @@ from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import Wrapper, wrapped
-from bullpen.text.clean import clean_text
 from bullpen.text.numbers import clock, counted, duration, used_by
 from bullpen.text.safe import printable
 from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem
 from bullpen.view.diff import SIGNS
+from bullpen.view.messages import was_streamed
 from bullpen.view.steps import Step, Steps
 
 THINKING = "  ~ "
@@ -67,9 +67,7 @@ class TurnView:
         """Write what is left to write of the reply."""
         self._said = said
         self.end_line()
-        reply = said.message.content.strip()
-        streamed = clean_text("".join(self._streamed)).strip()
-        if not streamed.endswith(reply):
+        if not was_streamed(said.message, self._streamed):
             self._write(wrapped(said.message.content, self._page.columns))
 
     def ended(self, ended: TurnEnded) -> None:

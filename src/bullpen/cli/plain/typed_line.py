@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import io
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,11 @@ from bullpen.database import Database
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted, local_time
 from bullpen.view.command_arguments import Member, Nothing, Text
-from bullpen.view.commands import COMMANDS, Typed, help_lines, read_command, run_command
-from bullpen.view.decisions import Decision
+from bullpen.view.commands import COMMANDS, WHILE_IT_WORKS, Typed, help_lines, run_command, typed_choice
+from bullpen.view.decisions import Decision, with_key
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import queue_lines, team_lines
+from bullpen.view.typed_answers import is_about_doing, read_typed
 
 if TYPE_CHECKING:
     from bullpen.view.explanation import Explanation
@@ -148,6 +149,8 @@ class ShownCommands:
 
     async def _help(self, _: Nothing) -> None:
         self._show.table(help_lines(COMMANDS.values()))
+        self._show.text("\nAn agent that is working:")
+        self._show.table(WHILE_IT_WORKS)
         self._show.text(HELP)
 
     async def _quit(self, _: Nothing) -> None:
@@ -184,18 +187,30 @@ NO = ("", "n", "no")
 class ChatLines:
     """Messages, commands, and the one key that says yes to a hand-over, or yes or no to an agent that asks."""
 
-    def __init__(self, conversation: Conversation, show: Show, sender: str | None, db: Path | None = None) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        show: Show,
+        sender: str | None,
+        db: Path | None = None,
+        addressed: Callable[[str], str] = lambda text: text,
+    ) -> None:
+        """Do what lines say; `addressed` may add to a message whom it asks."""
         self.wants_to_leave = False
         self.unsent = ""
         """The last message, if it could not be sent."""
         self._conversation = conversation
         self._show = show
         self._sender = sender
+        self._addressed = addressed
         self._asked_to_leave = False
         self._shown = ShownCommands(conversation, show, self.leave, db)
 
-    async def take(self, text: str) -> bool:
-        """Do what a line says. Return whether that worked; if not, the person was told why."""
+    async def take(self, text: str, begun: Sequence[Decision] = ()) -> bool:
+        """Do what a line says. Return whether that worked; if not, the person was told why.
+
+        An answer is about what was asked when the line was begun; without that, about what is written now.
+        """
         self.unsent = ""
         word = text.strip().lower()
         if self._asked_to_leave:
@@ -204,7 +219,7 @@ class ChatLines:
             if self.wants_to_leave or word in NO:
                 return True
         try:
-            await self._do(text, word)
+            await self._do(text, word, begun)
         except BullpenError as error:
             self._show.note(f"! {error}", "red")
             return False
@@ -213,12 +228,16 @@ class ChatLines:
             return False
         return True
 
-    async def _do(self, text: str, word: str) -> None:
-        if word in ("", *YES):
+    async def _do(self, text: str, word: str, begun: Sequence[Decision]) -> None:
+        seen = begun or self._show.questions()
+        if word and word in (*YES, *NO) and any(map(is_about_doing, begun)) and not self._is_open(begun):
+            text = "/yes" if word in YES else "/no"
+        elif word in ("", *YES):
             text = self._yes(word) or text
-        elif word in NO and any(map(_is_about_doing, conversation_view(self._conversation).decisions)):
+        elif word in NO and any(map(is_about_doing, conversation_view(self._conversation).decisions)):
             text = "/no"
-        typed = read_command(text, self._conversation.team)
+        chosen = with_key(word, seen) if word.isdecimal() else None
+        typed = typed_choice(chosen) if chosen else read_typed(text, self._conversation.team, seen)
         if typed is None:
             await self._say(text)
         elif typed.command.run is None:
@@ -226,16 +245,20 @@ class ChatLines:
         elif told := await run_command(typed, self._conversation, self._sender):
             self._show.note(told)
 
+    def _is_open(self, begun: Sequence[Decision]) -> bool:
+        now = {decision.key for decision in conversation_view(self._conversation).decisions}
+        return any(decision.key in now for decision in begun)
+
     async def _say(self, text: str) -> None:
         if text.strip():
             self.unsent = text
-            await self._conversation.say(text, sender=self._sender)
+            await self._conversation.say(self._addressed(text), sender=self._sender)
             self.unsent = ""
 
     def _yes(self, word: str) -> str:
         """Return the command that says yes, if a yes is what is waited for; refuse if it could mean another."""
         decisions = conversation_view(self._conversation).decisions
-        if not any(decision.kind in ("missed", "allow") or _is_about_doing(decision) for decision in decisions):
+        if not any(decision.kind in ("missed", "allow") or is_about_doing(decision) for decision in decisions):
             return ""
         if len(decisions) == 1:
             yes = decisions[0].choices[0]
@@ -254,8 +277,3 @@ class ChatLines:
         self._asked_to_leave = True
         verb = "is" if len(names) == 1 else "are"
         self._show.note(f"{', '.join(names)} {verb} working. Leave, and cancel that? [y/N]", "yellow")
-
-
-def _is_about_doing(decision: Decision) -> bool:
-    """Return whether an agent asks if it may do something."""
-    return decision.kind == "question" and bool(decision.choices) and decision.choices[0].is_risky

@@ -88,6 +88,18 @@ CREATE UNLOGGED TABLE lines (
     FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
 );
 
+-- What people say to an agent, for the worker that runs it.
+CREATE TABLE words (
+    conversation text NOT NULL,
+    turn text NOT NULL,
+    number bigint NOT NULL,
+    hash text NOT NULL,
+    word bytea NOT NULL,
+    PRIMARY KEY (conversation, turn, number),
+    UNIQUE (conversation, turn, hash),
+    FOREIGN KEY (conversation, turn) REFERENCES orders ON DELETE CASCADE
+);
+
 CREATE TABLE pool_roles (
     role name NOT NULL,
     pool text NOT NULL,
@@ -200,6 +212,20 @@ BEGIN
         VALUES (of_kind, called, at_address, of_pools, says, engine_id) RETURNING id INTO joined;
     PERFORM pg_notify('bullpen_processes', joined::text);
     RETURN joined;
+END
+$$;
+
+-- Whether a worker lives that has this name, and one of these pools: what belongs to the files or sessions of the one
+-- must not reach another. A dead one holds no lock; one that has just joined may not hold it yet.
+CREATE FUNCTION is_taken(called text, of_pools text[]) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+BEGIN
+    PERFORM check_pools(of_pools);
+    RETURN EXISTS (
+        SELECT FROM processes p WHERE p.kind = 'worker' AND p.ended_at IS NULL AND p.name = called AND p.pools && of_pools
+        AND (p.began_at > clock_timestamp() - interval '1 second'
+            OR NOT is_stale(p, interval '5 seconds', interval '0 seconds'))
+    );
 END
 $$;
 
@@ -382,8 +408,9 @@ BEGIN
 END
 $$;
 
+-- Returns whether the first line of all is there. If not, a crash has lost what was left before; the owner waits for it.
 CREATE FUNCTION leave_lines(by_worker bigint, of_conversation text, of_turn text, first bigint, told bytea[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
 BEGIN
     PERFORM not_synced();
     PERFORM FROM orders o WHERE o.conversation = of_conversation AND o.turn = of_turn FOR KEY SHARE;
@@ -391,6 +418,19 @@ BEGIN
         INSERT INTO lines SELECT of_conversation, of_turn, first + place - 1, line
             FROM unnest(told) WITH ORDINALITY AS given (line, place) ON CONFLICT DO NOTHING;
         PERFORM pg_notify('bullpen_lines', of_conversation || ' ' || of_turn);
+        RETURN EXISTS (SELECT FROM lines WHERE conversation = of_conversation AND turn = of_turn AND number = 1);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION words_of(by_worker bigint, of_conversation text, of_turn text, after bigint)
+RETURNS TABLE (number bigint, word bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = bullpen_cluster, pg_temp AS $$
+BEGIN
+    IF check_run(by_worker, of_conversation, of_turn) THEN
+        RETURN QUERY SELECT w.number, w.word FROM words w
+            WHERE w.conversation = of_conversation AND w.turn = of_turn AND w.number > after ORDER BY w.number;
     END IF;
 END
 $$;
@@ -471,6 +511,20 @@ BEGIN
 END
 $$;
 
+-- Leaves a word for the agent of a turn that has not ended. The lock makes one wait for the other: the worker reads what
+-- comes after the last one that it has. Left again, it is the same word.
+CREATE FUNCTION leave_word(of_conversation text, of_turn text, of_word text, said bytea) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM orders WHERE conversation = of_conversation AND turn = of_turn FOR NO KEY UPDATE;
+    IF FOUND AND NOT EXISTS (SELECT FROM outcomes WHERE conversation = of_conversation AND turn = of_turn) THEN
+        INSERT INTO words SELECT of_conversation, of_turn, 1 + count(*), of_word, said FROM words
+            WHERE conversation = of_conversation AND turn = of_turn ON CONFLICT DO NOTHING;
+        PERFORM pg_notify('bullpen_words', of_conversation || ' ' || of_turn);
+    END IF;
+END
+$$;
+
 -- Lets every worker of its pool take an order that one of them was to have and has not taken.
 CREATE FUNCTION open_order(of_conversation text, of_turn text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -524,8 +578,8 @@ BEGIN
     INSERT INTO pool_roles VALUES (of_role, in_pool) ON CONFLICT DO NOTHING;
     EXECUTE format('GRANT USAGE ON SCHEMA bullpen_cluster TO %I', of_role);
     EXECUTE format(
-        'GRANT EXECUTE ON FUNCTION made_by_version, join_cluster, beat, leave_cluster, next_order, end_order, listener_of,'
-            ' leave_lines, cluster_name, deleted_of TO %I',
+        'GRANT EXECUTE ON FUNCTION made_by_version, is_taken, join_cluster, beat, leave_cluster, next_order, end_order,'
+            ' listener_of, leave_lines, words_of, cluster_name, deleted_of TO %I',
         of_role
     );
 END

@@ -40,7 +40,7 @@ IMPOSSIBLE_TURNS = f"""
 MESSAGES = f"{message_rows.SELECT} sequence > %(after)s ORDER BY sequence LIMIT {PAGE}"
 ORDER = f"SELECT id, number FROM messages WHERE conversation = {CONVERSATION} ORDER BY sequence"
 RECORDS = f"""
-    SELECT number, id, prompt, base, system, report, command, stream, usage, failure
+    SELECT number, id, prompt, base, system, report, command, stream, usage, failure, uses
     FROM turns JOIN prompts ON prompts.turn = turns.number LEFT JOIN streams ON streams.turn = turns.number
     WHERE conversation = {CONVERSATION} AND number > %(after)s ORDER BY number LIMIT {PAGE}
 """

@@ -27,7 +27,7 @@ from bullpen.store.turn_rows import (
 
 SELECT = f"""
     SELECT turns.id, turns.member, asking.id, turns.intent, turns.step, turns.state, turns.queued_at, turns.started_at,
-        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure, turns.after_message
+        turns.ended_at, retried.id, reply.id, turns.usage, turns.failure, turns.after_message, turns.uses
     FROM turns
         LEFT JOIN messages AS asking ON asking.conversation = turns.conversation AND asking.sequence = turns.asked_by
         LEFT JOIN messages AS reply ON reply.conversation = turns.conversation AND reply.sequence = turns.reply
@@ -51,7 +51,7 @@ INSERT = """
 """
 END = """
     UPDATE turns SET state = %(state)s, ended_at = %(at)s, reply = %(reply)s, usage = %(usage)s, failure = %(failure)s,
-        after_message = %(after)s WHERE number = %(number)s
+        uses = %(uses)s, after_message = %(after)s WHERE number = %(number)s
 """
 KEEP_STREAM = "INSERT INTO streams (turn, command, stream) VALUES (%(turn)s, %(command)s, %(stream)s)"
 KEEP_PROMPT = """
@@ -197,6 +197,7 @@ class ChangingTurns:
             reply=reply,
             usage=packed_json(end.usage),
             failure=packed_json(end.failure),
+            uses=packed_json(end.uses or None),
             after=None if end.state == "done" else self._place.found().messages,
             number=number,
         )

@@ -123,6 +123,8 @@ def _tool_item(call: ToolCall, call_id: str) -> _Item:
     free_form = isinstance(call.arguments, str)
     kind, prefix, field = ("custom_tool_call", "ctc", "input") if free_form else ("function_call", "fc", "arguments")
     whole = {"id": f"{prefix}_{call_id}", "type": kind, "status": "completed", "call_id": f"call_{call_id}"}
+    if call.namespace:
+        whole["namespace"] = call.namespace
     return _Item(
         whole=whole | {"name": call.name, field: call.arguments_text},
         blank={"status": "in_progress", field: ""},

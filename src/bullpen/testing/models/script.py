@@ -15,6 +15,8 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     name: str
     arguments: Mapping[str, Any] | str
     """Text is sent unchanged. codex's free-form tools (apply_patch) accept it; for other CLIs it is a broken call."""
+    namespace: str = ""
+    """The server that has the tool, where a model names that apart from the tool: in OpenAI's Responses API."""
 
     @property
     def arguments_text(self) -> str:

@@ -23,9 +23,10 @@ document.addEventListener("DOMContentLoaded", () => {
     const steps = (found?.steps ?? []).map((step) => chip("chip", step.join(" & ")));
     const nobody = found && !steps.length ? [chip("chip nobody", "nobody")] : [];
     const reason = found?.reason ? [chip("why", found.reason)] : [];
+    const queued = found?.queued ? [chip("why", found.queued)] : [];
     const problems = (found?.problems ?? []).map((words) => chip("problem", words));
     const who = [...steps, ...nobody].flatMap((node, index) => (index ? [chip("then", "then"), node] : [node]));
-    place.replaceChildren(...(found ? [chip("to", "to")] : []), ...who, ...reason, ...problems);
+    place.replaceChildren(...(found ? [chip("to", "to")] : []), ...who, ...reason, ...problems, ...queued);
   }
 
   async function ask() {

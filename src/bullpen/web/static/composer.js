@@ -18,7 +18,14 @@ document.addEventListener("DOMContentLoaded", () => {
     sessionStorage.setItem(key, JSON.stringify({ text: text.value, id: form.elements.id.value }));
   }
 
+  // An answer is about a question that was on the page when it was begun, or else when it is sent.
+  const askedNow = () => JSON.stringify([...document.querySelectorAll("#decisions .question")].map((one) => [one.dataset.turn, one.dataset.question]));
+  function see() {
+    if (["", "[]"].includes(form.elements.asked.value)) form.elements.asked.value = askedNow();
+  }
+
   function begin() {
+    form.elements.asked.value = "";
     text.value = "";
     form.elements.id.value = newId();
     sessionStorage.removeItem(key);
@@ -47,15 +54,18 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  text.addEventListener("input", () => { remember(); grow(); complete(); });
+  text.addEventListener("input", () => { if (text.value) see(); else form.elements.asked.value = ""; remember(); grow(); complete(); });
 
   let sent = "";
+  form.addEventListener("htmx:configRequest", (event) => { see(); event.detail.parameters.asked = form.elements.asked.value; });
   form.addEventListener("htmx:beforeRequest", () => { sent = text.value; remember(); status.textContent = "sending"; });
   form.addEventListener("htmx:afterRequest", (event) => {
     const code = event.detail.xhr.status;
     const answered = code > 0;
     const isCommand = sent.startsWith("/");
     status.textContent = answered ? "" : isCommand ? "not sent: press Enter to try again" : "not sent yet, trying again";
+    // Who has read why it was not done may mean what is asked now.
+    form.elements.asked.value = "";
     // An answer that leads to another page is not called successful by htmx.
     if (code >= 200 && code < 400) {
       // Text typed during the request is the beginning of the next message.

@@ -218,7 +218,7 @@
     },
     step: (data) => {
       const node = turn(data.turn);
-      if (node) keepingPlace(() => addStep(node, data));
+      if (node && data.html) keepingPlace(() => addStep(node, data));
       if (data.doing) doing(data.turn, data.doing);
     },
     lagged: catchUp,
@@ -291,3 +291,11 @@
     }
   });
 })();
+
+// An answer that an agent offers is chosen with its digit, unless a person is writing.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+  const offering = document.querySelectorAll("#decisions .question:has([data-key])");
+  // Of several questions, nobody knows which one is meant.
+  if (offering.length === 1 && /^[1-9]$/.test(event.key)) offering[0].querySelector(`[data-key="${event.key}"]`)?.click();
+});

@@ -1,0 +1,45 @@
+"""AskedTime: for how long a turn has waited for answers of people. Its time limits do not count that."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class AskedTime:
+    """Several questions may be open at once."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._since = 0.0
+        self._seconds = 0.0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether somebody is asked now."""
+        return self._open > 0
+
+    @property
+    def seconds(self) -> float:
+        """How long somebody was asked so far."""
+        return self._seconds + (time.monotonic() - self._since if self._open else 0.0)
+
+    def begin(self) -> None:
+        """Note that a question is asked."""
+        if not self._open:
+            self._since = time.monotonic()
+        self._open += 1
+
+    def end(self) -> None:
+        """Note that a question is answered, or not asked any more."""
+        self._open -= 1
+        if not self._open:
+            self._seconds += time.monotonic() - self._since
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Ask in the block."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()

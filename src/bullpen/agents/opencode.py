@@ -1,0 +1,58 @@
+"""OpenCode: `opencode acp`. What it prints without the protocol has no text in pieces, and nobody can be asked."""
+
+from functools import partial
+
+import msgspec
+
+from bullpen.agents.acp import tools_by_protocol
+from bullpen.agents.acp_driver import AcpDriver
+from bullpen.agents.acp_words import Dialect
+from bullpen.agents.command import TextParser
+from bullpen.agents.spec import AgentSpec
+from bullpen.agents.tool_server import SERVER
+from bullpen.agents.vendor_variables import VENDOR_VARIABLES
+from bullpen.context.assemblers import GeminiContextAssembler
+
+MODE = "bullpen"
+"""An agent of our own in its settings: what a user's other agents may do unasked does not count for it."""
+FREE = ("glob", "grep", "list", "lsp", "skill", "todoread", "todowrite", f"{SERVER}_*")
+DENIED = ("plan_enter", "plan_exit", "question", "task")
+"""A subagent would have permissions of its own, and nobody could answer a question."""
+RULES = {
+    # By itself it asks nobody. The last rule that fits counts.
+    "*": "ask",
+    "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"},
+    **dict.fromkeys(FREE, "allow"),
+    **dict.fromkeys(DENIED, "deny"),
+}
+CONFIG = {"agent": {MODE: {"mode": "primary", "permission": RULES}}, "default_agent": MODE, "share": "disabled"}
+# By name, since others, such as OPENCODE_PERMISSION, decide what agents may do or how much is tried out.
+VARIABLES = (
+    *("OPENCODE_API_KEY", "OPENCODE_AUTH_CONTENT", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONSOLE_TOKEN"),
+    *("OPENCODE_DISABLE_*", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL", "OPENCODE_PURE"),
+)
+
+SPEC = AgentSpec(
+    name="opencode",
+    command=("opencode", "acp"),
+    # Everything is below a heading: a prompt that starts with a slash would be a command.
+    assembler=GeminiContextAssembler,
+    parser=TextParser,
+    driver=partial(AcpDriver, dialect=Dialect(modes=(MODE,), sets_model=True)),
+    ends_by_itself=False,
+    permissions={"read-only": (), "edit": (), "ask": (), "full": ()},
+    allow="bullpen answers what it asks",
+    tools=tools_by_protocol,
+    environment=(*VARIABLES, *VENDOR_VARIABLES),
+    settings={
+        "OPENCODE_CONFIG_CONTENT": msgspec.json.encode(CONFIG).decode(),
+        # Programs that a folder's own settings name would run unasked.
+        "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    },
+    hints={
+        "not_installed": "Install it with: npm install -g opencode-ai",
+        "not_signed_in": "Run `opencode auth login`, or set the key of your provider, e.g. ANTHROPIC_API_KEY.",
+    },
+    tested_versions=("1.18.33",),
+)

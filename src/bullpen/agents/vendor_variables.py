@@ -1,0 +1,26 @@
+"""The variables that vendors of models document, for CLIs that can use the models of many."""
+
+VENDOR_VARIABLES = (
+    "AI_GATEWAY_API_KEY",
+    "ANTHROPIC_*",
+    "AWS_*",
+    "AZURE_*",
+    "CEREBRAS_API_KEY",
+    "CLOUDFLARE_*",
+    "DEEPSEEK_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GEMINI_API_KEY",
+    "GITHUB_TOKEN",
+    "GOOGLE_*",
+    "GROQ_API_KEY",
+    "HF_TOKEN",
+    "KIMI_API_KEY",
+    "MINIMAX_API_KEY",
+    "MISTRAL_API_KEY",
+    "MOONSHOT_API_KEY",
+    "OPENAI_*",
+    "OPENROUTER_API_KEY",
+    "TOGETHER_API_KEY",
+    "XAI_API_KEY",
+    "ZAI_API_KEY",
+)

@@ -1,0 +1,34 @@
+"""Mistral Vibe: `vibe-acp`. By itself `vibe` prints no text in pieces, and takes its prompt as an argument."""
+
+from functools import partial
+
+from bullpen.agents.acp import tools_by_protocol
+from bullpen.agents.acp_driver import AcpDriver
+from bullpen.agents.acp_words import Dialect
+from bullpen.agents.command import TextParser
+from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.context.assemblers import GeminiContextAssembler
+
+SPEC = AgentSpec(
+    name="mistral-vibe",
+    aliases=("vibe",),
+    provider="mistral_ai",
+    command=("vibe-acp",),
+    # Everything is below a heading: a prompt that starts with a slash would be a command.
+    assembler=GeminiContextAssembler,
+    parser=TextParser,
+    # It begins in "accept-edits", where it changes files unasked.
+    driver=partial(AcpDriver, dialect=Dialect(modes=("ask",), sets_model=True, usage_adds_up=True)),
+    ends_by_itself=False,
+    instruction_file="AGENTS.md",
+    permissions={"read-only": (), "edit": (), "ask": (), "full": ()},
+    allow="bullpen answers what it asks",
+    tools=tools_by_protocol,
+    environment=("MISTRAL_*", "VIBE_*"),
+    hints={
+        "not_installed": "Install it with: uv tool install mistral-vibe (it needs Python 3.12 or newer)",
+        "not_signed_in": "Run `vibe --setup`, or set MISTRAL_API_KEY.",
+    },
+    tested_versions=("3.0.2",),
+    sign_in=SignInProbe(variables=("MISTRAL_API_KEY",), files=(".vibe/.env",), is_complete=False),
+)

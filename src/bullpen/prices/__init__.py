@@ -1,0 +1,1 @@
+"""What models cost: an estimate for CLIs that report tokens and no money."""

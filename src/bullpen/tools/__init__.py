@@ -1,0 +1,1 @@
+"""What agents can call during a turn: the conversation as tools of an MCP server."""

@@ -1,0 +1,101 @@
+"""The inbox: what waits for a person in all conversations that some process has open, whichever it is."""
+
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from bullpen.conversation.events import Answered
+from bullpen.conversation.owner import is_alive
+from bullpen.errors import UnknownConversation
+from bullpen.store.base import Store, StoredConversation
+from bullpen.team.file import team_path
+from bullpen.view.answers import answered_words
+from bullpen.view.decisions import Decision
+from bullpen.view.listing import conversation_summary
+from bullpen.view.state import stored_view
+
+RULE_MILLISECONDS = 300
+"""A rule answers sooner than this: nobody is called for a question that needs no person."""
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One thing that waits for a person."""
+
+    conversation: str
+    title: str
+    team: str
+    since: int
+    """Milliseconds since 1970."""
+    pid: int
+    """The process that has the conversation open."""
+    people: tuple[str, ...]
+    """Who is in its team."""
+    decision: Decision
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from every other one."""
+        return self.conversation, *self.decision.key
+
+
+class Inbox(Struct, frozen=True, kw_only=True):
+    """Everything that waits for a person."""
+
+    items: tuple[Item, ...] = ()
+    """The oldest first."""
+    closed: tuple[str, ...] = ()
+    """Conversations that need a person, too, and that no process has open."""
+
+
+def inbox(store: Store, team: Path | None = None) -> Inbox:
+    """Return what waits for a person in all conversations, or in those of one team file."""
+    file = None if team is None else str(team_path(team))
+    items: list[Item] = []
+    closed: list[str] = []
+    for stored in store.conversations():
+        if stored.archived_at is not None or file not in (None, stored.team_path):
+            continue
+        if stored.owner is not None and is_alive(stored.owner, store):
+            items += _items(store, stored, stored.owner.pid)
+        elif stored.messages and conversation_summary(store, stored.id).needs_you:
+            closed.append(stored.id)
+    return Inbox(items=tuple(sorted(items, key=lambda item: item.since)), closed=tuple(closed))
+
+
+def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
+    try:
+        view = stored_view(store, stored.id)
+    except UnknownConversation:
+        # It was deleted meanwhile.
+        return []
+    newest = time.time_ns() // 1_000_000 - RULE_MILLISECONDS
+    return [
+        Item(
+            conversation=view.id,
+            title=view.title,
+            team=view.team,
+            since=decision.at or stored.last_at,
+            pid=pid,
+            people=tuple(member.name for member in view.members if member.type == "human"),
+            decision=decision,
+        )
+        for decision in view.decisions
+        if decision.at < newest
+    ]
+
+
+def owner_token(store: Store, conversation_id: str) -> str | None:
+    """Return the token of the process that has a conversation open; None if none has."""
+    owner = store.conversation(conversation_id).owner
+    return owner.token if owner is not None and is_alive(owner, store) else None
+
+
+def what_became_of(store: Store, item: Item) -> str:
+    """Return who decided something that waits no more, in a sentence."""
+    decision = item.decision
+    records = store.approvals(item.conversation, turn_ids=[decision.turn]) if decision.kind == "question" else []
+    mine = [record for record in records if record.question == decision.question]
+    asked = next((record.asked for record in mine if record.asked is not None), None)
+    answered = next((record for record in mine if record.answer is not None), None)
+    return "That is decided already" if answered is None else answered_words(Answered.of(answered, asked))

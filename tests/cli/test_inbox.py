@@ -1,0 +1,180 @@
+"""`bullpen inbox`: what agents ask in another process, answered with one key."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bullpen.approvals import ApprovalRecord
+from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.terminal import Terminal
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
+AtTerminal = Callable[..., Terminal]
+LONG = "touch " + "a" * 5_000 + " 测试"
+
+
+@pytest.fixture
+def asking(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
+    """Write a team whose max asks before these commands."""
+
+    def write(*commands: str) -> Path:
+        program = tmp_path / "bin" / "claude"
+        program.parent.mkdir()
+        script = tmp_path / "script.json"
+        script.write_text(json.dumps([{"ask": command} for command in commands]), encoding="utf-8")
+        program.write_text(
+            f'#!/bin/sh\nexec {sys.executable} -m bullpen.testing.agent --as claude --script {script} "$@"\n',
+            encoding="utf-8",
+        )
+        program.chmod(0o755)
+        environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+        team = tmp_path / "team.toml"
+        people = "".join(f'[[member]]\nname = "{name}"\n' for name in ("kim", "lee"))
+        team.write_text(f'{people}[[member]]\nname = "max"\nagent = "claude"\npermissions = "ask"\n', encoding="utf-8")
+        return team
+
+    return write
+
+
+@pytest.fixture
+def owner(start_bullpen: Start, asking: Callable[..., Path]) -> Callable[..., "subprocess.Popen[bytes]"]:
+    """Start a process that owns a conversation in which max asks."""
+
+    def start(*commands: str) -> "subprocess.Popen[bytes]":
+        asking(*commands)
+        return start_bullpen("run", "--trust", "--approve", "ask", "--as", "kim", "team.toml", "@max go")
+
+    return start
+
+
+def records(home: Path) -> list[ApprovalRecord]:
+    with SqliteStore(home / "data" / "conversations.db") as store:
+        return [one for stored in store.conversations() for one in store.approvals(stored.id)]
+
+
+def until_asked(bullpen: Run, count: int = 1) -> "subprocess.CompletedProcess[str]":
+    """Look until this much waits."""
+    for _ in range(60):
+        done = bullpen("inbox", "--json")
+        if len(json.loads(done.stdout)) >= count:
+            return done
+    raise AssertionError(done.stdout + done.stderr)
+
+
+def test_an_empty_inbox_says_so(bullpen: Run) -> None:
+    done = bullpen("inbox")
+
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Nothing waits for you. Agents that ask appear here while a conversation is open.\n",
+    )
+    assert bullpen("inbox", "--json").stdout == "[]\n"
+
+
+def test_without_a_terminal_it_prints_everything_and_says_by_its_exit_code_that_something_waits(
+    owner: Start, bullpen: Run
+) -> None:
+    owner(LONG)
+    [item] = json.loads(until_asked(bullpen).stdout)
+    done = bullpen("inbox")
+
+    assert item["decision"]["shown"] == LONG
+    assert (item["people"], item["decision"]["member"]) == (["kim", "lee"], "max")
+    assert done.returncode == 3
+    assert done.stdout.startswith("max wants to run a command in ")
+    assert f"\n  {LONG}\n" in done.stdout
+
+
+def test_a_yes_in_another_terminal_reaches_the_owner(
+    owner: Start, bullpen: Run, at_terminal: AtTerminal, home: Path
+) -> None:
+    running = owner("touch a", "touch b")
+    until_asked(bullpen)
+    desk = at_terminal("inbox", "--watch", "--as", "lee")
+    desk.wait_for("touch a", "Enter: later")
+    assert desk.screen.title == "(1) inbox · bullpen"
+    desk.press("y")
+    desk.wait_for("lee said yes to max: touch a.", "touch b")
+    desk.wait_until(lambda: desk.screen.text.count("Enter: later") == 2)
+    desk.press("n")
+    desk.wait_for("Why not?")
+    desk.press("not on a Friday\n")
+    desk.wait_for("lee said no to max: touch b (not on a Friday).", "Nothing new waits for you.")
+    desk.press("q")
+
+    assert desk.leave() == 0
+    assert running.communicate(timeout=60)[0].decode().count("not on a Friday") >= 1
+    answers = [(one.answer.verdict, one.by, one.answer.reason) for one in records(home) if one.answer]
+    assert answers == [("yes", "lee", ""), ("no", "lee", "not on a Friday")]
+    assert desk.screen.bells >= 2
+
+
+def test_who_is_second_is_told(owner: Start, bullpen: Run, at_terminal: AtTerminal) -> None:
+    owner("touch a")
+    until_asked(bullpen)
+    first, second = at_terminal("inbox", "--as", "kim"), at_terminal("inbox", "--as", "lee")
+    first.wait_for("Enter: later")
+    second.wait_for("Enter: later")
+    first.press("y")
+    first.wait_for("kim said yes to max: touch a.")
+    second.wait_for("kim said yes to max: touch a. It waits no more.")
+
+    assert (first.leave(), second.leave()) == (0, 0)
+
+
+def test_a_command_can_be_typed_and_what_was_typed_before_is_no_answer(
+    owner: Start, bullpen: Run, at_terminal: AtTerminal, home: Path
+) -> None:
+    owner("touch a")
+    until_asked(bullpen)
+    desk = at_terminal("inbox", "--as", "lee")
+    # Before anything is on the screen, and as a paste.
+    desk.press("y")
+    desk.wait_for("Enter: later")
+    desk.press("\x1b[200~y\x1b[201~")
+    desk.press("/")
+    desk.press("yes conversation\n")
+    desk.wait_for("lee said yes to max: touch a, also for the rest of this conversation.")
+
+    assert desk.leave() == 0
+    assert [(one.scope, one.by) for one in records(home) if one.answer] == [("conversation", "lee")]
+
+
+def test_an_agent_cannot_answer(owner: Start, bullpen: Run, environment: dict[str, str]) -> None:
+    owner("touch a")
+    until_asked(bullpen)
+    environment["BULLPEN_TURN"] = "1"
+    done = bullpen("inbox")
+
+    assert done.returncode == 1
+    assert "An agent cannot answer" in done.stderr
+
+
+def test_somebody_who_is_not_in_the_team_cannot_answer(owner: Start, bullpen: Run, at_terminal: AtTerminal) -> None:
+    owner("touch a")
+    until_asked(bullpen)
+    desk = at_terminal("inbox", "--as", "eve")
+    desk.wait_for("Enter: later")
+    desk.press("y")
+    desk.wait_until(lambda: desk.screen.text.count("Enter: later") == 2)
+    assert "! " in desk.screen.text
+    desk.press("q")
+
+    assert desk.leave() == 3
+
+
+def test_who_runs_a_message_unattended_reads_what_was_refused_and_why(
+    bullpen: Run, asking: Callable[..., Path]
+) -> None:
+    asking("touch a", "touch a", "touch b")
+
+    done = bullpen("run", "--trust", "--as", "kim", "team.toml", "@max go")
+
+    said = done.stdout + done.stderr
+    assert said.count("max: touch a: no, since nobody can be asked") == 1
+    assert said.count("max: touch b: no, since nobody can be asked") == 1

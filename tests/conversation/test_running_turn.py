@@ -1,0 +1,36 @@
+"""What a running turn is said to be doing."""
+
+import pytest
+
+from bullpen.conversation import running_turn
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.routing.queue import WaitingTurn
+from bullpen.turn_events import ApprovalAsked, Event, TextDelta, ToolFinished, ToolStarted
+
+TURN = WaitingTurn(id="1", member="max", message_id="msg-1")
+TOOL = ToolStarted(id="t", name="Bash", input={})
+
+
+@pytest.mark.parametrize(
+    ("events", "shown"),
+    [
+        ([], "waiting? silent for 2 min"),
+        ([TextDelta("x")], "waiting? silent for 2 min"),
+        ([TOOL], "Bash, silent for 2 min"),
+        ([TOOL, ToolFinished(id="t", output="", failed=False)], "waiting? silent for 2 min"),
+        ([TOOL, ApprovalAsked(id="q", kind="command", command="x")], "waiting for an answer"),
+    ],
+)
+def test_one_that_writes_nothing_is_not_said_to_work(
+    events: list[Event], shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = RunningTurn(TURN)
+    for event in events:
+        running.on_event(event)
+    assert running.doing_now == running.doing
+    later = running_turn.milliseconds() + 150_000
+    monkeypatch.setattr(running_turn, "milliseconds", lambda: later)
+
+    assert running.doing_now == shown
+    running.on_output(b"x")
+    assert running.doing_now == running.doing

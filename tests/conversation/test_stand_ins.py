@@ -1,0 +1,226 @@
+"""Another program takes a member's role while its own cannot be used; if none can be, the conversation sleeps."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from tests.conversation.stage import Script, Stage, events_so_far, said, tell, waiting
+
+from bullpen.conversation import stand_ins
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Decided
+from bullpen.conversation.running_turn import milliseconds
+from bullpen.view.state import conversation_view
+
+ASKED = "Build it. [NEXT: max]"
+LONG = "You've hit your limit, resets in 2h"
+SHORT = "You've hit your limit, resets in 1s"
+
+
+def out(message: str = LONG, status: int = 429) -> Script:
+    return [{"error": status, "message": message}]
+
+
+def touching(path: str) -> dict[str, Any]:
+    runs = f"echo x > {path}" if path else "true"
+    return {"tool": {"name": "Bash", "input": {"command": runs}, "output": "", "runs": runs}}
+
+
+@pytest.fixture
+def team(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.person("kim")
+    return stage
+
+
+def member(stage: Stage, name: str, *turns: str | Script, **keys: Any) -> None:
+    """Add an agent with a quota of its own."""
+    stage.agent(name, *turns, agent="claude", model=name, **keys)
+
+
+async def until_back(conversation: Conversation) -> None:
+    """Wait until no program rests any more."""
+    while conversation.progress.rests and max(one.until for one in conversation.progress.rests.values()) > now():
+        await asyncio.sleep(0.05)
+
+
+def now() -> int:
+    return milliseconds()
+
+
+async def test_a_stand_in_takes_the_turn_in_the_role_of_the_member(team: Stage) -> None:
+    member(team, "max", out(), stand_in=["eva"], system_instruction="You are the builder.", permissions="edit")
+    member(team, "eva", "Built.", system_instruction="You are the reviewer.")
+    async with team.open() as conversation:
+        asked, told, answered = await tell(conversation, ASKED)
+        assert (asked, answered) == (f"kim: {ASKED}", "max: Built.")
+        assert re.fullmatch(r"bullpen: eva stands in for max until \d\d:\d\d: its quota is used up\.", told)
+
+        (decided,) = events_so_far(conversation, Decided)
+        assert decided.choice.startswith("taken over by eva, since max: its quota is used up, until ")
+        assert not conversation.undecided
+        assert not conversation.progress.stand_ins
+        assert not conversation.progress.tried
+        turns = await conversation.read(lambda store, id_: store.turns(id_))
+        assert [(turn.member, turn.state, turn.retry_of) for turn in turns] == [
+            ("max", "failed", None),
+            ("max", "done", "1"),
+        ]
+    assert team.prompts("eva") == team.prompts("max"), "the role is the same, and so is what it is given"
+
+
+async def test_nobody_asks_a_program_again_before_its_quota_is_back(team: Stage) -> None:
+    member(team, "max", out(), stand_in=["eva"])
+    member(team, "eva", "Built.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        await tell(conversation, ASKED)
+    async with team.open(conversation.id) as conversation:
+        lines = await tell(conversation, ASKED)
+        assert lines[-1] == "max: Built."
+        assert len([line for line in lines if line.startswith("bullpen: ")]) == 1, "it is said once"
+    assert (len(team.prompts("max")), len(team.prompts("eva"))) == (1, 3)
+
+
+async def test_the_role_goes_back_by_itself(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stand_ins, "LEAST_SECONDS", 0)
+    member(team, "max", out(SHORT), "I am back.", stand_in=["eva"])
+    member(team, "eva", "Built.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        await until_back(conversation)
+        again = ["bullpen: max is back: eva no longer stands in for it.", "max: I am back."]
+        assert (await tell(conversation, ASKED))[-2:] == again
+
+
+async def test_a_member_is_told_what_its_stand_in_said(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stand_ins, "LEAST_SECONDS", 0)
+    member(team, "max", "One.", out(SHORT), "Three.", stand_in=["eva"])
+    member(team, "eva", "Two, by the stand-in.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        await tell(conversation, ASKED)
+        await until_back(conversation)
+        assert (await tell(conversation, ASKED))[-1] == "max: Three."
+    assert "Two, by the stand-in." in team.prompt("max")
+
+
+async def test_if_all_are_out_it_sleeps_until_the_first_is_back_and_asks_nobody(
+    team: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stand_ins, "LEAST_SECONDS", 2)
+    member(team, "max", out(SHORT), "I am back.", stand_in=["eva", "ida"])
+    member(team, "eva", out())
+    member(team, "ida", out(status=529, message="Overloaded"))
+    async with team.open() as conversation:
+        await conversation.say(ASKED)
+        while not team.prompts("ida") or conversation.running or waiting(conversation) != ["max"]:
+            await asyncio.sleep(0.02)
+        (queued,) = conversation_view(conversation).queue
+        assert queued.waits_for.startswith("sleeps until ")
+        assert [len(team.prompts(name)) for name in ("max", "eva", "ida")] == [1, 1, 1]
+
+        await until_back_of(conversation, "max")
+        while waiting(conversation) or conversation.running:
+            await asyncio.sleep(0.02)
+        assert (await said(conversation))[-1] == "max: I am back."
+        assert [len(team.prompts(name)) for name in ("max", "eva", "ida")] == [2, 1, 1]
+
+
+async def until_back_of(conversation: Conversation, model: str) -> None:
+    while next(one for key, one in conversation.progress.rests.items() if f"/{model}/" in key).until > now():
+        assert len(conversation.progress.tried) == 0
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "is_taken_over"),
+    [(429, LONG, True), (529, "Overloaded", True), (401, "Invalid API key", True), (400, "prompt is too long", False)],
+)
+async def test_only_what_has_nothing_to_do_with_the_work(
+    team: Stage, status: int, message: str, is_taken_over: bool
+) -> None:
+    member(team, "max", out(message, status), stand_in=["eva"])
+    member(team, "eva", "Built.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        assert bool(conversation.undecided) is not is_taken_over
+    assert len(team.prompts("eva")) == int(is_taken_over)
+
+
+@pytest.mark.parametrize(("path", "is_taken_over"), [("made.txt", False), ("", True)], ids=["changed", "unchanged"])
+async def test_nobody_takes_over_what_may_have_changed_files(team: Stage, path: str, is_taken_over: bool) -> None:
+    (team.folder / "work").mkdir()
+    member(team, "max", [touching(path), *out()], stand_in=["eva"], permissions="edit", cwd="work")
+    member(team, "eva", "Built.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        assert bool(conversation.undecided) is not is_taken_over
+        if path:
+            assert (team.folder / "work" / path).exists()
+            await conversation.retry()
+            await conversation.until_quiet()
+            assert (await said(conversation))[-1] == "max: Built.", "a person's yes lets the stand-in begin"
+
+
+@pytest.mark.parametrize("retries", [1, 2])
+async def test_an_overloaded_vendor_is_tried_again_with_growing_pauses(
+    team: Stage, monkeypatch: pytest.MonkeyPatch, retries: int
+) -> None:
+    monkeypatch.setattr(stand_ins, "BACKOFF_SECONDS", (0.2, 0.4))
+    busy = out("Overloaded", 529)
+    team.limits.update(overload_retries=retries)
+    member(team, "max", busy, busy, "At last.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        assert bool(conversation.undecided) is (retries == 1)
+        assert ((await said(conversation))[-1] == "max: At last.") is (retries == 2)
+        assert not conversation.progress.tried
+    assert len(team.prompts("max")) == 1 + retries
+
+
+async def test_only_overload_is_tried_again(team: Stage) -> None:
+    team.limits.update(overload_retries=3)
+    member(team, "max", out())
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        assert [turn.member for turn in conversation.undecided] == ["max"]
+    assert len(team.prompts("max")) == 1
+
+
+async def test_without_a_stand_in_a_person_decides(team: Stage) -> None:
+    member(team, "max", out())
+    member(team, "eva", "Built.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        assert [turn.member for turn in conversation.undecided] == ["max"]
+        assert not conversation.progress.rests
+
+
+async def test_nobody_runs_a_program_again_of_which_nobody_knows_what_it_did(team: Stage) -> None:
+    # Its output is text: there are no events that say what it used.
+    team.agent(
+        "max", [{"write_file": {"path": "made.txt", "text": "x"}}, {"stderr": "503\n"}, {"exit": 1}], stand_in=["eva"]
+    )
+    team.agent("eva", "Built.")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        assert [turn.member for turn in conversation.undecided] == ["max"]
+    assert not team.prompts("eva")
+
+
+async def test_who_sleeps_keeps_nobody_else_from_the_same_folder(team: Stage) -> None:
+    member(team, "max", out(), stand_in=["eva"], permissions="edit")
+    member(team, "eva", out())
+    member(team, "ida", "I can.", permissions="edit")
+    async with team.open() as conversation:
+        await conversation.say(ASKED)
+        while not team.prompts("eva") or conversation.running:
+            await asyncio.sleep(0.02)
+        await conversation.say("And you? [NEXT: ida]")
+        while (await said(conversation))[-1] != "ida: I can.":
+            await asyncio.sleep(0.02)
+        assert waiting(conversation) == ["max"]
+        await conversation.continue_turns()
+        assert not conversation.progress.rests, "a person wants them to be tried again"

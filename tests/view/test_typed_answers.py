@@ -1,0 +1,225 @@
+"""A typed answer is about the question that was shown where it was typed, in every door."""
+
+import asyncio
+import html
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from bullpen.app import open_team
+from bullpen.approvals import Answer
+from bullpen.cli.plain.transcript import Show
+from bullpen.cli.plain.typed_line import ChatLines
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Asked
+from bullpen.errors import BullpenError, NothingAsked
+from bullpen.routing.asks import OpenAsk
+from bullpen.team.team import Member, Team
+from bullpen.terminal.colors import Colours
+from bullpen.terminal.page import StreamPage
+from bullpen.testing.site import site
+from bullpen.testing.stage import write_team
+from bullpen.tui.app import BullpenApp
+from bullpen.tui.chat import ChatScreen
+from bullpen.turn_events import ApprovalAsked
+from bullpen.view.command_arguments import OneAnswer
+from bullpen.view.commands import COMMANDS, Typed, run_command
+from bullpen.view.decisions import Decision, decisions
+from bullpen.view.state import conversation_view
+from bullpen.view.typed_answers import read_typed
+
+TEAM = Team(
+    name="t", lead="max", members=(Member(name="kim", type="human"), Member(name="max", type="ai", agent="claude"))
+)
+FIRST, SECOND = (
+    Asked(turn_id=turn, member="max", question=ApprovalAsked(id=f"q{turn}", kind="command", command=command), at=0)
+    for turn, command in (("3", "touch a"), ("4", "rm -rf b"))
+)
+COLOURS = replace(FIRST, question=ApprovalAsked(id="q3", kind="question", why="When?", choices=("Always", "8080")))
+CLOSED = "Turn 3 does not wait for an answer to a question 'q3'."
+
+
+def shown(*asked: Asked, **more: Any) -> tuple[Decision, ...]:
+    return decisions(undecided=(), asked=asked, paused=None, waiting=0, held=(), missed=None, agents=(), **more)
+
+
+def given(text: str, *asked: Asked) -> OneAnswer:
+    typed = read_typed(text, TEAM, shown(*asked))
+    assert typed is not None
+    assert isinstance(typed.given, OneAnswer)
+    return typed.given
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/yes", OneAnswer(turn="3", question="q3")),
+        ("/yes always", OneAnswer(turn="3", question="q3", scope="team")),
+        ("/yes turn 3", OneAnswer(turn="3", question="q3", scope="turn")),
+        ("/no turn it off", OneAnswer(turn="3", question="q3", text="turn it off")),
+        ("/stop once and for all", OneAnswer(turn="3", question="q3", text="once and for all")),
+        ("/instead make", OneAnswer(turn="3", question="q3", command="make")),
+    ],
+)
+def test_an_answer_has_its_question(text: str, expected: OneAnswer) -> None:
+    assert given(text, FIRST) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("/yes Always", "Always"), ("/yes 8080", "8080"), ("/yes 3 always", "Always"), ("/yes Turn left", "Turn left")],
+)
+def test_a_word_of_an_agent_is_an_answer_and_neither_a_scope_nor_a_turn(text: str, words: str) -> None:
+    assert given(text, COLOURS) == OneAnswer(turn="3", question="q3", text=words)
+
+
+def test_which_of_several_has_to_be_said() -> None:
+    with pytest.raises(BullpenError, match="Which one do you mean: /yes 3 or /yes 4"):
+        given("/yes", FIRST, SECOND)
+    assert given("/yes 4", FIRST, SECOND).question == "q4"
+
+
+def test_who_waits_comes_before_an_ask_at_the_end_of_a_reply() -> None:
+    asks = {"1": OpenAsk(member="max", words="?", choices=("yes",), at=0)}
+    typed = read_typed("/yes", TEAM, shown(FIRST, asks=asks))
+
+    assert typed is not None
+    assert typed.given.question == "q3"
+
+
+class Answered:
+    """Takes the place of what is stored: notes which questions were answered."""
+
+    def __init__(self, conversation: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.questions: list[str] = []
+        self.conversation = conversation
+        monkeypatch.setattr(conversation, "answer", self._answer)
+        self.open(FIRST)
+
+    def open(self, asked: Asked) -> None:
+        """Let this be the only question that is open."""
+        self.conversation.approvals.open.clear()
+        self.conversation.approvals.open[asked.turn_id, asked.question.id] = asked
+
+    async def _answer(self, turn_id: str, question: str, _: Answer, **__: Any) -> None:
+        if (turn_id, question) not in self.conversation.approvals.open:
+            raise NothingAsked(turn_id, question)
+        self.questions.append(question)
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    return write_team(tmp_path, {"max": [{"say": "hi"}]})
+
+
+@pytest.mark.parametrize("line", ["/yes", "y", "/yes always", "n", "/no"])
+def test_in_the_plain_chat(line: str, team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with open_team(team, db=team.parent / "c.db") as conversation:
+            answered, written = Answered(conversation, monkeypatch), io.StringIO()
+
+            def now() -> tuple[Decision, ...]:
+                return conversation_view(conversation).decisions
+
+            show = Show(StreamPage(written), Colours(None, on=False), now, in_chat=True)
+            lines = ChatLines(conversation, show, None)
+            show.tell(FIRST)
+            begun = show.questions()
+            answered.open(SECOND)
+            assert not await lines.take(line), "the other one is not written yet"
+            assert "What you saw is not asked any more." in written.getvalue()
+            show.tell(SECOND)
+            assert not await lines.take(line, begun), "it was not there when the line was begun"
+            assert CLOSED in written.getvalue()
+            conversation.approvals.open.clear()
+            assert not await lines.take(line, begun), "and it is not a message either"
+            assert answered.questions == []
+            answered.open(SECOND)
+            assert await lines.take(line)
+            assert answered.questions == ["q4"]
+
+    asyncio.run(play())
+
+
+def test_on_the_full_screen(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with open_team(team, db=team.parent / "c.db") as conversation:
+            app, answered = BullpenApp(conversation), Answered(conversation, monkeypatch)
+            async with app.run_test(size=(120, 40), notifications=True) as pilot:
+                await pilot.pause()
+                chat = app.screen
+                assert isinstance(chat, ChatScreen)
+                await chat._updates.show_state()
+                # The key that asks first was pressed for another question.
+                await pilot.press("f8")
+                answered.open(SECOND)
+                await chat._updates.show_state()
+                await pilot.press("f8")
+                assert answered.questions == []
+                # So was the button.
+                await chat.run_action("choose('no', 4, '3/q3')")
+                assert answered.questions == []
+                await chat.run_action("choose('no', 4, '4/q4')")
+                assert answered.questions.pop() == "q4"
+                # So was the beginning of the line.
+                await pilot.press("slash", "y")
+                answered.open(FIRST)
+                await chat._updates.show_state()
+                await pilot.press("e", "s", "enter")
+                await pilot.pause()
+                assert answered.questions == []
+                assert "Turn 4 does not wait" in "\n".join(one.message for one in app._notifications)
+                # It is back in the line, for who has read that.
+                await pilot.press("enter")
+                await pilot.pause()
+                assert answered.questions == ["q3"]
+
+    asyncio.run(play())
+
+
+def test_in_the_browser(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with site(team.parent, team) as served, httpx.AsyncClient(base_url=served.url, timeout=60) as client:
+            await client.post(served.new_url(), headers={"Origin": served.url})
+            conversation = (await served.hub.begin()).conversation
+            answered = Answered(conversation, monkeypatch)
+
+            async def send(*asked: tuple[str, str]) -> str:
+                form = {"text": "/yes", "asked": json.dumps(asked)}
+                headers = {"HX-Request": "true", "Origin": served.url}
+                return html.unescape(
+                    (await client.post(f"/c/{conversation.id}/messages", data=form, headers=headers)).text
+                )
+
+            answered.open(SECOND)
+            assert CLOSED in await send(("3", "q3"))
+            assert "What you saw is not asked any more." in await send()
+            assert answered.questions == []
+            await send(("4", "q4"))
+            assert answered.questions == ["q4"]
+
+    asyncio.run(play())
+
+
+def test_a_late_answer_does_not_fall_through_to_an_ask_of_the_same_turn(
+    team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with open_team(team, db=team.parent / "c.db") as conversation:
+            Answered(conversation, monkeypatch)
+            conversation.approvals.open.clear()
+            asks = {"3": OpenAsk(member="max", words="?", choices=("yes",), at=0)}
+            progress = replace(conversation.progress, asks=asks)
+            monkeypatch.setattr(Conversation, "progress", property(lambda _: progress))
+            late = OneAnswer(turn="3", question="q3")
+            for name in ("yes", "no"):
+                with pytest.raises(NothingAsked):
+                    await run_command(Typed(COMMANDS[name], late), conversation)
+
+    asyncio.run(play())
