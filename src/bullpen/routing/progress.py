@@ -84,6 +84,8 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_estimate: bool = False
     """Whether some of the money is what tokens cost by a list of prices."""
     last_failure: str = ""
+    seconds: float = 0.0
+    """How long they have worked, without the time in which people were asked."""
 
     def __add__(self, other: "MemberUsage") -> "MemberUsage":
         return MemberUsage(
@@ -93,10 +95,13 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             cost_usd=added(self.cost_usd, other.cost_usd),
             is_estimate=self.is_estimate or other.is_estimate,
             last_failure=other.last_failure or self.last_failure,
+            seconds=self.seconds + other.seconds,
         )
 
 
-def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interrupted: bool = False) -> MemberUsage:
+def usage_of_turn(
+    usage: Usage | None, failure: Failed | None = None, *, interrupted: bool = False, seconds: float = 0.0
+) -> MemberUsage:
     """Return what one turn has used. Agents may report anything, so negative numbers count as zero."""
     failed = interrupted or (failure is not None and failure.kind != "cancelled")
     cost = None if usage is None or usage.cost_usd is None else max(0.0, usage.cost_usd)
@@ -107,7 +112,19 @@ def usage_of_turn(usage: Usage | None, failure: Failed | None = None, *, interru
         cost_usd=cost,
         is_estimate=usage is not None and usage.is_estimate,
         last_failure=failure.message if failed and failure is not None else "",
+        seconds=max(0.0, seconds),
     )
+
+
+class BudgetNote(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What people have decided about a budget, and what they were told of it."""
+
+    cap: float | None = None
+    """What it was raised to; None: it is as the team file says."""
+    is_lifted: bool = False
+    """Whether it holds no more in this conversation."""
+    told_of: float | None = None
+    """The cap of which people were told that most of it is used."""
 
 
 class MergeConflict(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -157,6 +174,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each waiting or running turn that others have failed to take: who, by the names in the team file."""
     used: dict[str, MemberUsage] = {}
     """What each member's turns have used."""
+    budgets: dict[str, BudgetNote] = {}
+    """For each budget that people were told of or have raised, by its key: what they know and decided."""
     forgotten: dict[str, str] = {}
     """Agents whose next turn begins a new session, and for each the person who wants that."""
     forgetting: dict[str, str] = {}

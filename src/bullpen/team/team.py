@@ -1,4 +1,4 @@
-"""Team, Member, Limits: who is in a conversation, what each may do, and when it pauses."""
+"""Team, Member, Limits, Budget: who is in a conversation, what each may do and use, and when it pauses."""
 
 from itertools import cycle
 from typing import Literal
@@ -45,6 +45,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     """What follows when a turn is lost with its worker: a person decides, or it is run once more by itself."""
 
 
+class Budget(Struct, frozen=True, kw_only=True):
+    """How much may be used in a whole conversation, by all agents or by one; None: as much as they like."""
+
+    turns: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    minutes: float | None = None
+    """Of work: the time of turns, without that in which people were asked."""
+
+
 class Member(Struct, frozen=True, kw_only=True):
     """A person or an agent."""
 
@@ -85,6 +95,8 @@ class Member(Struct, frozen=True, kw_only=True):
     """Seconds without output. May exceed total_timeout if the team file sets only one of them; the smaller one
     applies."""
     total_timeout: float = 3600.0
+    budget: Budget = Budget()
+    """What it may use in a conversation before people are asked."""
     may_address: tuple[str, ...] | None = None
     """Whom it may hand over to; None means everyone, but a member with full permissions only with a person's yes."""
     memory: MemoryKind | None = None
@@ -133,6 +145,8 @@ class Team(Struct, frozen=True, kw_only=True):
     hand_over_note: bool | str = True
     """Whether agents are told who is in the team and how to hand over; a string replaces the note."""
     limits: Limits = Limits()
+    budget: Budget = Budget()
+    """What all agents together may use in a conversation before people are asked."""
     prices: dict[str, Price] = {}
     """What models cost, if that is not what the list says."""
     checks: tuple[Check, ...] = ()
