@@ -13,7 +13,7 @@ from bullpen.agents import agent_spec, process_tree, run_turn
 from bullpen.agents.claude import ClaudeParser
 from bullpen.agents.claude_driver import PROBE, ClaudeDriver
 from bullpen.agents.dialogue import Tell
-from bullpen.agents.driver import Opening
+from bullpen.agents.driver import Opening, stopped_by_a_person
 from bullpen.agents.spec import AgentSpec
 from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
@@ -290,6 +290,15 @@ def test_a_stop_answers_all_of_them() -> None:
 
     (sent,) = taken(speaker)
     assert sent["response"]["response"] == {"behavior": "deny", "message": "A person said no.", "interrupt": True}
+
+
+def test_an_answer_after_a_stop_is_not_a_reply() -> None:
+    speaker = driver()
+    (asked,) = (one for one in speaker.parse(wants("Bash", {"command": "ls"})) if isinstance(one, ApprovalAsked))
+
+    speaker.answer(asked.id, Answer(verdict="stop", reason="enough"))
+
+    assert endings(speaker, RESULT) == [stopped_by_a_person("enough")]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bullpen.agents import agent_spec, process_tree, run_turn
 from bullpen.agents.codex_driver import MOST_ITEMS, CodexDriver
 from bullpen.agents.dialogue import MOST_OPEN
-from bullpen.agents.driver import Opening
+from bullpen.agents.driver import Opening, stopped_by_a_person
 from bullpen.agents.registry import spec_for
 from bullpen.agents.spec import AgentSpec
 from bullpen.approvals import Answer
@@ -213,6 +213,15 @@ def asked_for(driver: CodexDriver, command: str, request: int | str = 0, **param
 
 def ended(driver: CodexDriver, status: str = "completed", **turn: Any) -> list[Event]:
     return notified(driver, "turn/completed", turn={"id": TURN, "status": status, **turn})
+
+
+def test_an_answer_after_a_stop_is_not_a_reply() -> None:
+    driver = begun()
+    asked_for(driver, "touch a.txt")
+
+    driver.answer("0", STOP)
+
+    assert ended(driver)[-1] == stopped_by_a_person("enough")
 
 
 @pytest.mark.parametrize(

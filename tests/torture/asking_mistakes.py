@@ -43,8 +43,8 @@ MISTAKES = {
     ),
     "nobody answered in time, and that is a yes": (
         APPROVALS,
-        'Given(answer=Answer(verdict="no", reason=reason), because=f"nobody answered within {minutes}")',
-        'Given(answer=Answer(verdict="yes"), because=f"nobody answered within {minutes}")',
+        'Given(answer=Answer(verdict="no", reason=reason), because=f"{NOBODY_ANSWERED} {minutes}")',
+        'Given(answer=Answer(verdict="yes"), because=f"{NOBODY_ANSWERED} {minutes}")',
         NOBODY_GAVE,
     ),
     "an answer that could not be stored counts": (

@@ -130,6 +130,10 @@ class ClaudeDriver:
             return
         for event in self._parser.parse(record):
             match event:
+                case Finished() | Failed() if self._stopped is not None:
+                    # However it ends after that: a person has ended it.
+                    self._is_over = True
+                    yield self._stopped
                 case Finished(text=text) if self._told:
                     self._answers.append(text)
                     self._waits_for_words = True
@@ -141,7 +145,7 @@ class ClaudeDriver:
                     yield self._finished(text)
                 case Failed():
                     self._is_over = True
-                    yield self._stopped or event
+                    yield event
                 case _:
                     yield event
 

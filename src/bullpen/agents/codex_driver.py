@@ -212,15 +212,18 @@ class CodexDriver:
         match turn:
             case {"status": "completed"}:
                 yield self._items.usage
-                yield Finished(self._items.answer)
+                yield Finished(self._items.answer) if self._stopped_because is None else self._stopped()
             case {"status": "interrupted"} if self._stopped_because is not None:
-                yield stopped_by_a_person(self._stopped_because)
+                yield self._stopped()
             case {"status": "failed", "error": {"message": str(message)}}:
                 yield Failed(kind="crashed", message=message)
             case _:
                 yield Failed(
                     kind="crashed", message=f"Its turn ended as {turn.get('status')!r} without giving a reason."
                 )
+
+    def _stopped(self) -> Failed:
+        return stopped_by_a_person(self._stopped_because or "")
 
     def _requested(self, method: str, request: RequestId, params: dict[str, Any]) -> Iterator[Event]:
         """Ask people what a request asks; answer what may be done unasked, and refuse what no person can answer."""
