@@ -324,3 +324,34 @@ def test_a_marker_goes_on_in_a_line_that_begins_with_a_code_span(span: str) -> N
 def test_what_checks_said_is_asked_for_with_a_marker(text: str, turn: str | None) -> None:
     assert read_markers(text).checks == turn
     assert strip_all_markers("a [CHECKS] b [CHECKS: 7]") == "a b"
+
+
+def test_a_verdict_is_a_marker_in_any_spelling() -> None:
+    text = "Fine. [VERDICT: approve] [verdict：Changes.] ［VERDICT: 通过］ [VERDICT: maybe]"
+    assert read_markers(text).verdicts == ("approve", "changes", "approve", None)
+    assert strip_all_markers(text) == "Fine."
+    assert read_markers("`[VERDICT: approve]`\n> [VERDICT: approve]\n\\[VERDICT: approve\\]").verdicts == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Compare. [NEXT: max & sarah, carol] blind",
+        "Compare. [NEXT: max & sarah, carol; blind]",
+        "Compare. [NEXT：max ＆ sarah，carol；Blind]",
+        "Compare. [NEXT: max & sarah, carol] BLIND [DIFF]",
+    ],
+)
+def test_the_word_blind_belongs_to_the_marker(text: str) -> None:
+    markers = read_markers(text)
+    assert (markers.is_blind, markers.addressees) == (True, ("max", "sarah", "carol"))
+    assert strip_all_markers(text) == "Compare."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[NEXT: max & sarah, carol] blind tests are needed", "[DROP: max] blind", "[NEXT: max]\nblind", "[NEXT: blind]"],
+)
+def test_prose_that_begins_with_blind_is_prose(text: str) -> None:
+    assert not read_markers(text).is_blind
+    assert "blind" in text

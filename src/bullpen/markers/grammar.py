@@ -1,4 +1,4 @@
-r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [DROP: a], [DIFF], [CHECKS], [PICK: B], [ASK: a].
+r"""The one grammar of markers: [FROM: x], [NEXT: a], [TEAM_TASK] …, [DROP: a], [DIFF], [ASK: a], [PICK: B] and others.
 
 Reading and stripping use the same grammar, so what is removed is exactly what was understood. Case does not matter;
 full-width brackets, colons, commas and exclamation marks count, since many people type Chinese. Nothing in code or in a
@@ -17,7 +17,9 @@ from msgspec import Struct
 from bullpen.markers.code import HIDDEN, visible_pieces
 from bullpen.text.patterns import pattern
 
-MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick", "ask"]
+MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick", "ask", "verdict"]
+
+Verdict = Literal["approve", "changes"]
 
 DEFAULT_INTENT = 2
 MOST_MARKERS = 1_000
@@ -44,9 +46,10 @@ _KINDS: dict[str, MarkerKind] = {
     "CHECKS": "checks",
     "PICK": "pick",
     "ASK": "ask",
+    "VERDICT": "verdict",
 }
-_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK"
-FIRST_LETTERS = "ACDFNPT"
+_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT"
+FIRST_LETTERS = "ACDFNPTV"
 """The letters that a marker can begin with."""
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
@@ -67,7 +70,7 @@ def _marker(group: str) -> str:
 
     Possessive throughout: there is no backtracking, so the scan is linear.
     """
-    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK)"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
     block, alone = f"TEAM_TASK{_CLOSE}", f"(?:DIFF|CHECKS){_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block}|{alone})"
@@ -90,6 +93,14 @@ _ARROW = pattern("->|→")
 _NOT_A_BAR = pattern("[,，、&＆]")
 _BETWEEN_BARS = pattern("[^|｜]++")
 _NAME_TO_DROP = pattern("[^,，、|｜&＆]++")
+_NEXT = pattern(f"(?ai){_OPEN}NEXT")
+_BLIND_AFTER = pattern(f"(?ai)[ \\t]*+blind(?=[ \\t]*+(?:[\\r\\n]|\\Z|{_OPEN}))")
+"""The word "blind" after a [NEXT: …], if nothing but markers follows in its line: prose may begin with it, too."""
+_BLIND_WITHIN = pattern(r"(?ai)[;；]\s*+blind\s*+\Z")
+_VERDICTS: dict[str, Verdict] = {
+    **dict.fromkeys(("approve", "approved", "approves", "通过", "批准"), "approve"),
+    **dict.fromkeys(("changes", "change", "changes requested", "request changes", "修改", "需要修改"), "changes"),
+}
 
 
 class Addressee(Struct, frozen=True, gc=False):
@@ -115,6 +126,8 @@ class Marker(Struct, frozen=True, gc=False):
     value: str
     start: int
     end: int
+    is_blind: bool = False
+    """Of a [NEXT: …], whether who answers after a group is not told whose replies are whose."""
 
 
 class Markers(Struct, frozen=True):
@@ -126,6 +139,8 @@ class Markers(Struct, frozen=True):
     """A relay of groups; the members of a group answer in parallel."""
     best_of: BestOf | None = None
     """If the members of the only group do the same task apart from each other, and one result is picked."""
+    is_blind: bool = False
+    """Whether who answers after a group of this relay is not told whose replies are whose."""
     drop: tuple[str, ...] = ()
     team_task: str | None = None
     diff: str | None = None
@@ -136,6 +151,8 @@ class Markers(Struct, frozen=True):
     """The neutral name that a judge picks; the last one wins."""
     ask: tuple[str, ...] = ()
     """The answers that an agent offers to a person; the last [ASK: …] with any wins."""
+    verdicts: tuple[Verdict | None, ...] = ()
+    """What each [VERDICT: …] says about what was reviewed; None: something else than a verdict."""
     are_cut: bool = False
     """Whether the message has too many markers, names or answers to read all."""
 
@@ -181,12 +198,14 @@ def read_markers(text: str) -> Markers:
         sender=senders[-1] if senders else None,
         next=tuple(relay),
         best_of=_best_of(found),
+        is_blind=any(marker.is_blind for marker in found),
         drop=tuple(name for (name,) in drop),
         team_task=tasks[-1] if tasks else None,
         diff=_last(found, "diff"),
         checks=_last(found, "checks"),
         pick=_last(found, "pick"),
         ask=offered[:MOST_CHOICES],
+        verdicts=tuple(_verdict(marker.value) for marker in found if marker.kind == "verdict"),
         are_cut=places.are_cut or more_names or more_dropped or len(offered) > MOST_CHOICES,
     )
 
@@ -219,7 +238,14 @@ def _may_be_too_many(visible: str) -> bool:
 
 def _spans(visible: str) -> list[tuple[int, int]]:
     """Return where the markers are, at most one more than are read."""
-    return [marker.span() for marker in islice(_MARKER.finditer(visible), MOST_MARKERS + 1)]
+    found = islice(_MARKER.finditer(visible), MOST_MARKERS + 1)
+    return [(marker.start(), _end(visible, *marker.span())) for marker in found]
+
+
+def _end(visible: str, start: int, end: int) -> int:
+    """Return where a marker ends: after the word "blind", if that belongs to it."""
+    blind = _BLIND_AFTER.match(visible, end) if _NEXT.match(visible, start) else None
+    return end if blind is None else blind.end()
 
 
 def _without_escaped_brackets(text: str) -> str:
@@ -233,17 +259,26 @@ def _without_escaped_brackets(text: str) -> str:
 
 def _read(text: str, found: Found) -> Iterator[Marker]:
     matches = (_MARKER_PARTS.match(found.visible, start, end) for start, end in found.spans)
-    for match in filter(None, matches):
+    for match, (_, end) in zip(matches, found.spans, strict=True):
+        if match is None:
+            continue
+        is_blind = end > match.end()
         if match[1]:
             kind, value = _KINDS[match[1].upper()], text[slice(*match.span(2))]
+            if kind == "next" and (within := _BLIND_WITHIN.search(value)):
+                value, is_blind = value[: within.start()], True
         else:
             alone: MarkerKind = "diff" if match[0][1] in "dD" else "checks"
             kind, value = (alone, "") if match[3] is None else ("team_task", text[slice(*match.span(3))])
-        yield Marker(kind, value.strip(), match.start(), match.end())
+        yield Marker(kind, value.strip(), match.start(), end, is_blind)
 
 
 def _last(found: Sequence[Marker], kind: MarkerKind) -> str | None:
     return next((marker.value for marker in reversed(found) if marker.kind == kind), None)
+
+
+def _verdict(value: str) -> Verdict | None:
+    return _VERDICTS.get(" ".join(value[:LONGEST_REMEMBERED].split()).strip("\"'*`_.!。！ ").casefold())
 
 
 def _offered(found: Sequence[Marker]) -> tuple[str, ...]:

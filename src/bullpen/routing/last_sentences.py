@@ -75,16 +75,24 @@ def last_sentences(text: str, visible: str) -> list[Sentence]:
     return sentences[first if is_whole else max(first, 1) :]
 
 
+def all_sentences(text: str, visible: str) -> list[str]:
+    """Return all sentences of a text without code, quotes and tables. `visible` is `text` without code."""
+    paragraphs = _PARAGRAPH_END.split(_prose(text, visible).strip())
+    return [sentence.text for paragraph in paragraphs for sentence in _sentences(paragraph)]
+
+
 def _ending(text: str, visible: str) -> tuple[str, bool]:
     """Return the end of a reply that may hand over, and whether that is the whole reply."""
     end = len(visible.rstrip(f"{HIDDEN}{WHITE_SPACE}-_*`"))
     start = max(0, end - LONGEST_ENDING)
+    return _prose(text[start:end], visible[start:end]).strip(), start == 0
+
+
+def _prose(text: str, visible: str) -> str:
     # Code is hidden together with its line ends, which still end a paragraph.
-    words = "".join(
-        "\n" if raw == "\n" else seen for raw, seen in zip(text[start:end], visible[start:end], strict=True)
-    )
+    words = "".join("\n" if raw == "\n" else seen for raw, seen in zip(text, visible, strict=True))
     words = _EMPHASIS.sub("", _QUOTED.sub(HIDDEN, words))
-    return _HIDDEN_LINE.sub("", _TABLE_ROW.sub("", words)).strip(), start == 0
+    return _HIDDEN_LINE.sub("", _TABLE_ROW.sub("", words))
 
 
 def _sentences(paragraph: str) -> list[Sentence]:
