@@ -71,6 +71,7 @@ mutants: $(READY)
 
 torture: $(READY)
 	$(BIN)/python -m tests.torture
+	$(BIN)/pytest -m torture
 
 pictures: $(READY)
 	@$(BIN)/python tests/real_cli/install.py

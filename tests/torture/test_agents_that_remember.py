@@ -7,7 +7,7 @@ from tests.torture.agents_that_remember import KILLS, found_by, outcome_of
 from tests.torture.outcome import DEFAULT_SEED, shown
 from tests.torture.remembering_mistakes import MISTAKES
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 MOST_RUNS = 3
 
 

@@ -1,4 +1,4 @@
-"""Every class of torture, small: no promise breaks, and the fault that is planted is caught."""
+"""Every class of torture, small: no promise breaks. With `-m torture`, also: the fault that is planted is caught."""
 
 import re
 from collections.abc import Callable
@@ -35,6 +35,7 @@ def test_no_promise_breaks(torture: Torture) -> None:
     assert outcome.tried > 0
 
 
+@pytest.mark.torture
 @CLASSES
 def test_a_planted_fault_is_caught(torture: Torture) -> None:
     """What processes do at the same moment is never the same again, so one small run may happen to miss a fault."""

@@ -4,25 +4,37 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.torture import file_mistakes, impostors, lost_logs, strangers
+from tests.torture import (
+    asking_mistakes,
+    file_mistakes,
+    impostors,
+    looking_up_mistakes,
+    lost_logs,
+    remembering_mistakes,
+    same_line_mistakes,
+    simulated_mistakes,
+    strangers,
+)
 from tests.torture.cluster import mistakes as cluster_mistakes
 from tests.torture.planting import ALL_FOUND, Planted, each_found, one_line
 
-IN_MODULES = {**file_mistakes.MISTAKES} | {
-    name: mistake for name, mistake in cluster_mistakes.MISTAKES.items() if mistake.module
-}
+AS_TUPLES = (asking_mistakes, looking_up_mistakes, remembering_mistakes, same_line_mistakes, simulated_mistakes)
+IN_MODULES = [
+    (name, module, right) for mistakes in AS_TUPLES for name, (module, right, *_) in mistakes.MISTAKES.items()
+]
+IN_MODULES += [(name, one.module, one.right) for name, one in file_mistakes.MISTAKES.items()]
+IN_MODULES += [(name, one.module, one.right) for name, one in cluster_mistakes.MISTAKES.items() if one.module]
 IN_SQL = {name: mistake for name, mistake in cluster_mistakes.MISTAKES.items() if mistake.function}
 FAULTS = {**strangers.FAULTS, **lost_logs.FAULTS, **impostors.FAULTS}
 
 
-@pytest.mark.parametrize("name", IN_MODULES)
-def test_a_mistake_has_exactly_one_place(name: str) -> None:
-    mistake = IN_MODULES[name]
-    spec = find_spec(mistake.module)
+@pytest.mark.parametrize(("name", "module", "right"), IN_MODULES, ids=[name for name, *_ in IN_MODULES])
+def test_a_mistake_has_exactly_one_place(name: str, module: str, right: str) -> None:
+    spec = find_spec(module)
 
     assert spec is not None
     assert spec.origin is not None
-    assert Path(spec.origin).read_text(encoding="utf-8").count(mistake.right) == 1
+    assert Path(spec.origin).read_text(encoding="utf-8").count(right) == 1
 
 
 @pytest.mark.parametrize("name", IN_SQL)

@@ -7,7 +7,7 @@ from tests.torture.asking_mistakes import MISTAKES
 from tests.torture.outcome import DEFAULT_SEED, shown
 from tests.torture.people_are_asked import QUESTIONS, found_by, outcome_of
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 MOST_RUNS = 4
 
 
