@@ -77,6 +77,15 @@ class TodoList(Struct, frozen=True, tag="todo", tag_field="event"):
     items: tuple[TodoItem, ...]
 
 
+class Quota(Struct, frozen=True, kw_only=True):
+    """How much of an account's quota is used, as its CLI reports it; of several, the one that is used most."""
+
+    used: float
+    """The share: 1 is all of it."""
+    resets_at: int = 0
+    """When it begins again, in seconds since 1970; 0 if the CLI does not say."""
+
+
 class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
     """The tokens and money the turn used, as the CLI reports them: the last report counts."""
 
@@ -91,6 +100,8 @@ class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
     """The model that used them, if the CLI says so or the team file does."""
     context_window: int = 0
     """The tokens that the model can take in at once; 0 if the CLI does not report it."""
+    quota: Quota | None = None
+    """What is used of the account's quota; None if the CLI does not report it."""
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event"):

@@ -46,6 +46,10 @@ def test_a_time_of_day_is_the_next_one_here() -> None:
     assert timedelta() < timedelta(milliseconds=moment - NOW) <= timedelta(days=1)
 
 
+def test_a_time_of_day_in_this_minute_is_at_its_end() -> None:
+    assert reset_moment("10:00 AM (UTC)", NOW + 20_000) == NOW + 60_000
+
+
 @pytest.mark.parametrize(
     "said",
     [

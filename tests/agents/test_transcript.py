@@ -12,9 +12,10 @@ from bullpen.agents.transcript import (
     STDERR_KEPT_BYTES,
     STDERR_TAIL_BYTES,
     Transcript,
+    WaitsTooLong,
 )
 from bullpen.text.secrets import MASK, without_secrets
-from bullpen.turn_events import ApprovalAsked, Event, Notice
+from bullpen.turn_events import ApprovalAsked, Event, Notice, Quota
 
 PASSPHRASE = "correct horse battery staple"
 KEY_LINES = "\n".join(f"{number:02}{'SECRET' * 10}==" for number in range(40))
@@ -186,3 +187,21 @@ def test_what_only_looks_like_a_secret_is_part_of_a_question(command: str) -> No
     it._on_event(question)
 
     assert [(one.id, one.command) for one in asked] == [(f"id {PASSPHRASE}", f"{command} {MASK}")]
+
+
+def test_a_program_that_would_wait_for_hours_is_not_waited_for() -> None:
+    it, _ = transcript("gemini")
+    it.feed_errors(
+        b"Attempt 1 failed: busy. Retrying after 5000ms...\nAttempt 2 failed: Your quota will reset after 2h."
+    )
+    with pytest.raises(WaitsTooLong, match=r"^Your quota will reset after 2h\.$"):
+        it.feed_errors(b". Retrying after 7409152ms...\n")
+
+
+def test_what_a_quota_has_left_is_no_notice() -> None:
+    it, events = transcript("claude")
+    info = b'{"status":"allowed","unifiedWindows":{"five_hour":{"utilization":0.93,"resetsAt":9},"x":7,"y":{}}}'
+    it.feed(b'{"type":"rate_limit_event","rate_limit_info":' + info + b"}\n")
+    it.feed(b'{"type":"result","subtype":"success","is_error":false,"result":"Done."}\n')
+    assert not [event for event in events if isinstance(event, Notice)]
+    assert it.usage.quota == Quota(used=0.93, resets_at=9)

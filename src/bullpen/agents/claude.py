@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bullpen.agents.claude_driver import ClaudeDriver
 from bullpen.agents.claude_rules import ALLOWED, rule_arguments
-from bullpen.agents.common_records import count, price, todo_list
+from bullpen.agents.common_records import count, most_used, price, quota, reset_at, todo_list
 from bullpen.agents.driver import Opening
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER, server_config
@@ -17,6 +17,7 @@ from bullpen.turn_events import (
     Failed,
     Finished,
     Notice,
+    Quota,
     Started,
     TextDelta,
     Thinking,
@@ -27,9 +28,10 @@ from bullpen.turn_events import (
 
 
 class ClaudeParser:
-    """Remembers two things: which message is being streamed, and what the model had to leave unfinished."""
+    """Remembers which message is being streamed, what the model had to leave unfinished, and the quota."""
 
     def __init__(self) -> None:
+        self._quota: Quota | None = None
         self._streamed = ""
         self._message = bytearray()
         self._unfinished = bytearray()
@@ -80,13 +82,15 @@ class ClaudeParser:
                 pass  # the tool's result repeats it
             case {"type": "system", "subtype": "api_retry"}:
                 yield Notice(kind="retry", text=_retry(record))
+            case {"type": "rate_limit_event", "rate_limit_info": dict(info)}:
+                self._quota = _quota(info)
             case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
-                yield usage_of_models(record)
+                yield replace(usage_of_models(record), quota=self._quota)
                 yield Finished(self._unfinished.decode(errors="replace") + text)
                 self._unfinished.clear()
             case {"type": "result"}:
-                yield usage_of_models(record)
-                yield _failed(record)
+                yield replace(usage_of_models(record), quota=self._quota)
+                yield replace(_failed(record), reset_at=reset_at(self._quota))
             case _:
                 yield Notice(kind="unknown", text=str(record))
 
@@ -164,6 +168,13 @@ def usage_of_models(result: dict[str, Any]) -> Usage:
         cost_usd=price(result.get("total_cost_usd")),
         context_window=max((count(usage.get("contextWindow")) for usage in per_model), default=0),
     )
+
+
+def _quota(info: dict[str, Any]) -> Quota | None:
+    """Return the share of the quota that is used most; Claude Code reports it to those with a subscription."""
+    windows = info.get("unifiedWindows")
+    several = windows.values() if isinstance(windows, dict) else ()
+    return most_used(quota(one.get("utilization"), one.get("resetsAt")) for one in several if isinstance(one, dict))
 
 
 def _failed(result: dict[str, Any]) -> Failed:

@@ -1,9 +1,13 @@
 """Records that several CLIs write in the same form under different names: counts, prices, usage, to-do lists."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
-from bullpen.turn_events import TodoItem, TodoList, Usage
+from bullpen.turn_events import Quota, TodoItem, TodoList, Usage
+
+MOST_SHARE = 1000
+"""No quota is used a thousand times."""
 
 
 def count(value: object) -> int:
@@ -16,6 +20,28 @@ def price(dollars: object) -> float | None:
     if isinstance(dollars, bool) or not isinstance(dollars, int | float):
         return None
     return float(dollars) if 0 <= dollars < 2**53 else None
+
+
+def quota(share: object, resets_at: object) -> Quota | None:
+    """Return how much of a quota a CLI says is used; None if that cannot be a share."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < MOST_SHARE:
+        return None
+    return Quota(used=float(share), resets_at=count(resets_at))
+
+
+def most_used(quotas: Iterable[Quota | None]) -> Quota | None:
+    """Return the quota of which most is used."""
+    return max(filter(None, quotas), key=lambda one: one.used, default=None)
+
+
+def reset_at(used: Quota | None) -> str | None:
+    """Return when a quota that is used up begins again, as a failure says it."""
+    if used is None or used.used < 1 or not used.resets_at:
+        return None
+    try:
+        return datetime.fromtimestamp(used.resets_at, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def usage(counts: object, *, cached: str) -> Usage:

@@ -85,7 +85,8 @@ def classified(spec: AgentSpec, failure: Failed) -> Failed:
         kind = _kind(spec, failure) or kind
     common = COMMAND_HINTS if spec.stream == "text" else COMMON_HINTS
     hint = failure.hint or spec.hints.get(kind) or common[kind]
-    reset_at = _reset_at(failure.message) or _reset_at(failure.stderr_tail) if kind == "quota" else None
+    said = failure.reset_at or _reset_at(failure.message) or _reset_at(failure.stderr_tail)
+    reset_at = said if kind == "quota" else None
     return replace(failure, kind=kind, hint=hint, reset_at=reset_at)
 
 

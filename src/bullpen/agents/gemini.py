@@ -105,6 +105,8 @@ ONE_WAY = AgentSpec(
         ("quota", "request a quota increase|RetryableQuotaError|TerminalQuotaError"),
         ("permission_refused", "not running in a trusted directory|untrusted|trusted folder"),
     ),
+    # Told to come back in two hours, it waits that long, and writes nothing meanwhile.
+    waits=r"Attempt \d+ failed: (?P<why>[^\n]{1,1000}?)\.? Retrying after (?P<milliseconds>\d{1,12})ms",
     exit_codes={41: "not_signed_in", 53: "turn_limit", 55: "permission_refused"},
     hints={
         "not_installed": "Install it with: npm install -g @google/gemini-cli",

@@ -63,6 +63,9 @@ def _clock(said: str, now: int) -> int | None:
     if day is not None:
         month = _MONTHS.index(day[1].lower()) + 1
         moment = moment.replace(year=int(day[3] or here.year), month=month, day=int(day[2]))
+    elif moment <= here < moment + timedelta(minutes=1):
+        # Vendors write no seconds, so it may be any moment of this minute.
+        moment += timedelta(minutes=1)
     elif moment <= here:
         if here - moment < JUST_PASSED:
             return None

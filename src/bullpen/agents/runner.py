@@ -23,7 +23,7 @@ from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import classified, error_for
 from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec, Emit
-from bullpen.agents.transcript import MAX_TEXT_BYTES, OtherSession, TooMuchText, Transcript
+from bullpen.agents.transcript import MAX_TEXT_BYTES, OtherSession, TooMuchText, Transcript, WaitsTooLong
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.memory import SessionLeft, SessionUse
 from bullpen.permissions import Permission
@@ -268,6 +268,8 @@ async def _run_program(
     except TooMuchText:
         limit = f"{MAX_TEXT_BYTES // 1024 // 1024} MiB"
         return Failed(kind="protocol_broken", message=f"It wrote more than {limit} and was stopped.")
+    except WaitsTooLong as error:
+        return Failed(kind="quota", message=str(error), stderr_tail=transcript.stderr_tail)
     except TimeoutError as error:
         transcript.finish()
         return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)

@@ -148,6 +148,9 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """Environment variables that are always set."""
     failures: tuple[tuple[FailureKind, str], ...] = ()
     """Patterns for this CLI's own messages, tried before the common ones."""
+    waits: str = ""
+    """A pattern for what it writes to standard error before it asks its vendor again, with the milliseconds until then.
+    """
     exit_codes: Mapping[int, FailureKind] = {}
     """Exit codes with a meaning of their own."""
     hints: Mapping[FailureKind, str] = {}

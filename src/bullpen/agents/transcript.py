@@ -2,6 +2,7 @@
 
 import codecs
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 MAX_NOTICES = 100
 MAX_NOTICE_CHARACTERS = 1000
+MAX_WAIT_SECONDS = 60
+"""A CLI that would wait longer for its vendor is stopped: somebody else may take the turn at once."""
 STDERR_TAIL_BYTES = 8 * 1024
 # More is kept, so that a secret is whole when it is looked for, and only then the last of it is taken.
 STDERR_KEPT_BYTES = 64 * 1024
@@ -48,6 +51,10 @@ class OtherSession(Exception):
     """The CLI runs in another session than the one it was asked to continue."""
 
 
+class WaitsTooLong(Exception):
+    """The CLI would wait for its vendor for longer than MAX_WAIT_SECONDS, and says why."""
+
+
 class Transcript:
     """Reads a program's two output streams, in bounded memory."""
 
@@ -59,6 +66,7 @@ class Transcript:
         driver: Driver | None = None,
     ) -> None:
         self._agent = spec.name
+        self._waits = spec.waits
         self._emit = emit
         self.masked = masked
         self._parse = (spec.parser() if driver is None else driver).parse
@@ -126,6 +134,13 @@ class Transcript:
         self._is_stderr_cut |= len(self._stderr) + len(chunk) > STDERR_KEPT_BYTES
         self._stderr += chunk[-STDERR_KEPT_BYTES:]
         del self._stderr[:-STDERR_KEPT_BYTES]
+        if self._waits and b"ms" in chunk:
+            self._look_for_a_wait()
+
+    def _look_for_a_wait(self) -> None:
+        for wait in re.finditer(self._waits, self.stderr_tail):
+            if int(wait["milliseconds"]) > 1000 * MAX_WAIT_SECONDS:
+                raise WaitsTooLong(wait["why"])
 
     def finish(self) -> None:
         """Read the rest when the program has ended."""

@@ -38,7 +38,7 @@ def side_answer(request: ModelRequest) -> Reply | Json | None:
 def error_body(reply: Reply) -> Json:
     """Return the body of an error."""
     kind = ERROR_TYPES.get(reply.error or 500, "api_error")
-    return {"type": "error", "error": {"type": kind, "message": reply.error_message}}
+    return {"type": "error", "error": {"type": kind, "message": reply.error_message, **reply.error_fields}}
 
 
 def answer(reply: Reply, model: str, reply_id: str) -> Json:

@@ -40,7 +40,7 @@ def error_body(reply: Reply) -> Json:
     """Return the body of an error."""
     status = reply.error or 500
     error = {"code": status, "message": reply.error_message, "status": ERROR_STATUSES.get(status, "UNKNOWN")}
-    return {"error": error | _retry_info(reply.retry_after_seconds)}
+    return {"error": error | _retry_info(reply.retry_after_seconds) | dict(reply.error_fields)}
 
 
 def _retry_info(seconds: int | None) -> Json:

@@ -36,7 +36,8 @@ def error_body(reply: Reply) -> Json:
     """Return the body of an error."""
     status = reply.error or 500
     kind = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
-    return {"error": {"message": reply.error_message, "type": kind, "param": None, "code": ERROR_CODES.get(status)}}
+    error = {"message": reply.error_message, "type": kind, "param": None, "code": ERROR_CODES.get(status)}
+    return {"error": {**error, **reply.error_fields}}
 
 
 def answer(reply: Reply, model: str, reply_id: str) -> Json:

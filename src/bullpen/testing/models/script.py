@@ -37,6 +37,10 @@ class Reply(Struct, frozen=True, kw_only=True):
     """The HTTP status of a failure, which has no text."""
     error_message: str = "scripted error"
     retry_after_seconds: int | None = None
+    error_fields: Mapping[str, Any] = {}
+    """What else is in the error, or is there instead: a vendor's own words about a quota."""
+    headers: Mapping[str, str] = {}
+    """What else is in the headers of the answer or the error: how much of a quota is used, for example."""
 
     delay_seconds: float = 0.0
     """Before the first byte."""

@@ -92,13 +92,13 @@ def _response(answer: Reply | Json, request: ModelRequest, api: VendorApi) -> Ht
     if answer.error is not None:
         seconds = answer.retry_after_seconds
         headers = {} if seconds is None else {"retry-after": str(seconds)}
-        return json_response(api.error_body(answer), answer.error, headers)
+        return json_response(api.error_body(answer), answer.error, {**headers, **answer.headers})
     if request.wants_stream:
         events = api.stream(answer, request.model, uuid4().hex)
-        return HttpResponse(headers=STREAM_HEADERS, body=_paced(events, answer))
+        return HttpResponse(headers={**STREAM_HEADERS, **answer.headers}, body=_paced(events, answer))
     if answer.drop_after_chunks is not None:
         return HttpResponse(body=_broken_off())
-    return json_response(api.answer(answer, request.model, uuid4().hex))
+    return json_response(api.answer(answer, request.model, uuid4().hex), headers=answer.headers)
 
 
 async def _paced(events: Iterable[StreamEvent], reply: Reply) -> AsyncGenerator[bytes, None]:
