@@ -21,7 +21,17 @@ from bullpen.web.guard import MOST_BODY_BYTES
 
 DOCS = Path(__file__).parent
 
-CLIS = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "qwen": "Qwen Code"}
+CLIS = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "gemini": "Gemini CLI",
+    "qwen": "Qwen Code",
+    "copilot": "GitHub Copilot CLI",
+    "opencode": "OpenCode",
+    "pi": "pi",
+    "vibe-acp": "Mistral Vibe",
+}
+OTHER_AGENTS = "docs/agents.md#what-about-other-agents"
 
 LIMITS = (
     ("a prompt", f"{DEFAULT_MAX_BYTES:,} bytes (`max_bytes`)", "the oldest messages are left out first"),
@@ -50,10 +60,14 @@ def tables() -> dict[str, str]:
         "command-line.md#In a chat": command_table(COMMANDS.values()),
         "agents.md#Which versions are tested?": tested_versions("| CLI | install | version |"),
         "../README.md#Supported agents": tested_versions(
-            "| | install | tested with |", "any program that reads a prompt from stdin and prints an answer"
+            "| | install | tested with |",
+            f"any agent that speaks the [Agent Client Protocol]({OTHER_AGENTS})",
+            "any program that reads a prompt from stdin and prints an answer",
         ),
         "../README.zh.md#支持的智能体": tested_versions(
-            "| | 安装 | 测试过的版本 |", "任何从标准输入读取提示词、把回答打印出来的程序"
+            "| | 安装 | 测试过的版本 |",
+            f"任何支持 [Agent Client Protocol]({OTHER_AGENTS}) 的智能体",
+            "任何从标准输入读取提示词、把回答打印出来的程序",
         ),
         "terminal.md#Every command": command_table([*COMMANDS.values(), *SCREEN_COMMANDS]),
         "limits.md#How much?": "\n".join([*limits, ""]),
@@ -62,11 +76,13 @@ def tables() -> dict[str, str]:
 
 
 def tested_versions(heading: str, *others: str) -> str:
-    """Return a table of the CLIs that the tests install, at the versions that they pin, and of others without one."""
-    rows = [
-        f"| {CLIS[program]} | `npm install -g {install.COMMANDS[program]}` | {version} |"
-        for program, version in install.versions(install.PINS).items()
-    ]
+    """Return a table of the CLIs that were tried, at the versions that the tests pin, and of others without one."""
+    packages = {**install.COMMANDS, **install.OTHERS}
+    pinned = install.versions(install.PINS, packages)
+    commands = {program: f"npm install -g {packages[program]}" for program in pinned}
+    commands["vibe-acp"] = "uv tool install mistral-vibe"
+    versions = {**pinned, **install.NOT_INSTALLED}
+    rows = [f"| {name} | `{commands[program]}` | {versions[program]} |" for program, name in CLIS.items()]
     return "\n".join([heading, "|---|---|---|", *rows, *(f"| {other} | | |" for other in others), ""])
 
 
