@@ -1,17 +1,22 @@
-"""Nine genuine agents in one conversation, one after the other: three hand over by a call, one looks something up."""
+"""Nine genuine agents in one conversation: three hand over by a call, one looks something up, an editor follows it."""
 
 import asyncio
+import json
+import os
+import re
+import shlex
 import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cli.editor.sdk import Watching, acp, followed
 from tests.real_cli.test_tools import called
 
 from bullpen.agents.registry import agent_spec
-from bullpen.app import open_team
-from bullpen.conversation.member_agent import Extra
 from bullpen.store.base import Turn
+from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.models import ModelServer, Reply
 from bullpen.testing.settings import SETTINGS
 
@@ -25,14 +30,28 @@ PROGRAMS = {"acp": "opencode"}
 pytestmark = pytest.mark.timeout(600)
 
 
-def team_of(agents: list[str]) -> str:
+def write_team(folder: Path, agents: list[str]) -> None:
     lines = ['name = "nine"', f'lead = "{agents[0]}"', '[[member]]\nname = "kim"']
     for agent in agents:
-        lines.append(f'[[member]]\nname = "{agent}"\nagent = "{agent}"\ntools = true\nmemory = "shared"')
+        command = [str(folder / "bin" / agent), *(["acp"] if agent == "acp" else [])]
+        lines.append(f'[[member]]\nname = "{agent}"\nagent = "{agent}"\ncommand = {json.dumps(command)}')
+        lines.append('tools = true\nmemory = "shared"')
         lines += [f'model = "{MODELS[agent]}"'] if agent in MODELS else []
-        lines += ['command = ["opencode", "acp"]'] if agent == "acp" else []
         lines += ["window = 0"] if agent == SEARCHES else []
-    return "\n".join(lines)
+    (folder / "team.toml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_program(folder: Path, agent: str, base_url: str) -> None:
+    """Write a program that is the genuine one, with a scripted model of its own."""
+    own = SETTINGS[PROGRAMS.get(agent, agent)](base_url, folder / agent)
+    genuine = shutil.which(PROGRAMS.get(agent) or agent_spec(agent).program)
+    assert genuine
+    variables = [f"{name}={value}" for name, value in {**own.env, "IS_SANDBOX": "1"}.items()]
+    run = f'exec {shlex.join(["env", *variables, genuine])} "$@" {shlex.join(own.arguments)}\n'
+    program = folder / "bin" / agent
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{run}", encoding="utf-8")
+    program.chmod(0o755)
 
 
 def script_of(agent: str, following: str | None) -> list[Reply]:
@@ -45,32 +64,42 @@ def script_of(agent: str, following: str | None) -> list[Reply]:
     return [*looked_up, Reply(text=f"{agent} is here. [NEXT: {following}]")]
 
 
-async def talked(folder: Path, agents: list[str]) -> tuple[list[tuple[str, str]], list[Turn], dict[str, str]]:
-    """Return who said what, the turns, and what each agent's model was asked last."""
-    (folder / "team.toml").write_text(team_of(agents), encoding="utf-8")
+async def talked(folder: Path, agents: list[str]) -> tuple[Watching, dict[str, str]]:
+    """Return the editor that followed them, and what each agent's model was asked last."""
+    write_team(folder, agents)
     async with AsyncExitStack() as stack:
         models = {agent: await stack.enter_async_context(ModelServer()) for agent in agents}
-        extra = {}
         for agent, following in zip(agents, [*agents[1:], None], strict=True):
             models[agent].script(*script_of(agent, following))
-            own = SETTINGS[PROGRAMS.get(agent, agent)](models[agent].base_url, folder / agent)
-            extra[agent] = Extra(env={**own.env, "IS_SANDBOX": "1"}, arguments=own.arguments)
-        opened = open_team(folder / "team.toml", db=folder / "c.db", extra=extra)
-        conversation = await stack.enter_async_context(opened)
-        await conversation.say("The word is plum. Please say that you are here, each of you.")
-        await conversation.until_quiet()
-        assert not conversation.undecided, [ended.sentence for ended in conversation.undecided]
-        said = [(one.message.speaker.role_name, one.message.content) for one in await conversation.messages()]
-        turns = await conversation.read(lambda store, conversation_id: store.turns(conversation_id))
-    return said, turns, {agent: "\n".join(models[agent].requests[-1].texts) for agent in agents}
+            write_program(folder, agent, models[agent].base_url)
+
+        async def story(connection: Any, _: Watching) -> None:
+            session = (await connection.new_session(cwd=str(folder), mcp_servers=[])).session_id
+            task = "The word is plum. Please say that you are here, each of you."
+            answer = await connection.prompt(session_id=session, prompt=[acp.text_block(task)])
+            assert answer.stop_reason == "end_turn"
+
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LANG")}
+        mine = {name: str(folder / "mine") for name in ("HOME", "BULLPEN_HOME", "XDG_STATE_HOME")}
+        editor = await followed(folder, {**kept, **mine}, story)
+    return editor, {agent: "\n".join(models[agent].requests[-1].texts) for agent in agents}
 
 
-def test_nine_agents_take_part_in_one_conversation(tmp_path: Path) -> None:
+def stored(folder: Path) -> tuple[list[tuple[str, str]], list[Turn]]:
+    """Return who said what in the only conversation, and its turns."""
+    with SqliteStore(folder / "mine" / "conversations.db") as store:
+        (conversation,) = store.conversations()
+        messages = [one.message for one in store.messages(conversation.id, limit=99)]
+        return [(one.speaker.role_name, one.content) for one in messages], store.turns(conversation.id)
+
+
+def test_nine_agents_take_part_in_one_conversation_and_an_editor_follows_it(tmp_path: Path) -> None:
     agents = [one for one in NINE if one == "acp" or shutil.which(agent_spec(one).program)]
     missing = sorted({*NINE} - {*agents})
 
-    said, turns, asked = asyncio.run(talked(tmp_path, agents))
+    editor, asked = asyncio.run(talked(tmp_path, agents))
 
+    said, turns = stored(tmp_path)
     assert [sender for sender, _ in said] == ["kim", *agents]
     for agent, (_, content) in zip(agents, said[1:], strict=True):
         assert content.startswith(f"{agent} is here.")
@@ -78,5 +107,10 @@ def test_nine_agents_take_part_in_one_conversation(tmp_path: Path) -> None:
     assert [agent for agent in agents if any("handed over" in words for words in uses[agent])] == list(BY_CALL)
     assert uses[SEARCHES] == ["searched for “plum”: 1 message"]
     assert "The word is plum" in asked[SEARCHES]
+    shown = re.findall(r"\*\*(\w+):\*\*\n\n(\w+) is here\.", editor.written)
+    assert shown == [(agent, agent) for agent in agents]
+    calls = [update.title.partition(": ") for update in editor.of("tool_call")]
+    does = dict.fromkeys(BY_CALL, "hand_over") | {SEARCHES: "search"}
+    assert [(who, does[who] in what) for who, _, what in calls] == [(one, True) for one in agents if one in does]
     if missing:
         pytest.skip(f"{', '.join(missing).upper()} IS NOT INSTALLED, SO ONLY {len(agents)} AGENTS TOOK PART")

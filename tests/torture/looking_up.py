@@ -10,7 +10,8 @@ from tests.torture.looking_up_mistakes import LEAK, MISTAKES
 from tests.torture.outcome import Outcome, Size, Torture
 
 CONVERSATIONS: dict[Size, int] = {"small": 20, "full": 10_000}
-CONVERSATIONS_WITH_MISTAKE = 10
+"""Half of them are forks of the others."""
+CONVERSATIONS_WITH_MISTAKE = 20
 AT_ONCE = 2
 
 
@@ -50,11 +51,11 @@ def found_by(conversations: int, seed: int, mistake: str = "") -> dict[str, Any]
 TORTURE = Torture(
     name="agents look things up",
     does=(
-        "In random conversations, agents use every tool in every turn to see all they can: while others answer the "
-        "same message, after those have replied, before one of several results is picked, as a judge, in a relay, in "
-        "forks and beside other conversations, after turns that failed. They hand over by markers and by calls, and "
-        "leave notes. Two of the four see only what is addressed to them. Each message, note and diff has a word of "
-        "its own."
+        "In random conversations, half of them forks of the others, agents use every tool in every turn to see all "
+        "they can: while others answer the same message, after those have replied, before one of several results is "
+        "picked, as a judge, in a relay, beside other conversations, after turns that failed. In three of ten turns "
+        "they also read every diff. They hand over by markers and by calls, and leave notes. Two of the four see only "
+        "what is addressed to them. Each message, note and diff has a word of its own."
     ),
     promise=(
         "an agent finds exactly the words that it may see, as a model of the rules says that is far simpler than the "
