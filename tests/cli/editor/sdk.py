@@ -1,4 +1,4 @@
-"""The public Python client of the protocol, as an editor that talks with `bullpen acp`; tests without it are skipped."""
+"""The public Python client of the protocol as an editor that talks with `bullpen acp`; tests without it are skipped."""
 
 import asyncio
 import sys
