@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tools": set(),
     "prices": {"config", "errors", "turn_events"},
     "team": {
-        *("agents", "approvals", "config", "context", "errors", "files", "permissions", "prices", "text"),
+        *("agents", "approvals", "config", "context", "errors", "files", "markers", "permissions", "prices", "text"),
         "turn_events",
     },
     "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},

@@ -44,6 +44,7 @@ class Shop:
             **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
             "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
             "BULLPEN_HOME": str(folder / "data"),
+            "ANTHROPIC_API_KEY": "x",
             "XDG_STATE_HOME": str(folder / "state"),
             "GIT_CONFIG_GLOBAL": os.devnull,
             **{f"GIT_{who}_{what}": "kim" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
@@ -81,18 +82,24 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
 
 
-def test_every_recipe_works(shop: Shop) -> None:
-    for (language, code), (following, expected) in pairwise([*blocks(COOKBOOK), ("", "")]):
+def follow(page: Path, shop: Shop) -> None:
+    """Write every file of a page, and run every command; lines below a command are among those that it prints."""
+    for (language, code), (following, expected) in pairwise([*blocks(page), ("", "")]):
         if language == "console":
             done = [shop.run(line.removeprefix("$ ")) for line in code.splitlines()]
             assert [one for one in done if one.returncode] == []
             if following == "text":
-                lines = iter(without_ids(done[-1].stdout).splitlines())
-                assert [line for line in without_ids(expected).splitlines() if line not in lines] == []
+                printed = without_ids(done[-1].stdout)
+                lines = iter(printed.splitlines())
+                assert [line for line in without_ids(expected).splitlines() if line not in lines] == [], printed
         elif language != "text":
             name = NAME.match(code)
             assert name, code
             shop.write(name[1], code)
+
+
+def test_every_recipe_works(shop: Shop) -> None:
+    follow(COOKBOOK, shop)
 
     assert shop.run("git log --format=%s main").stdout.splitlines()[0] == "Correct the price"
     assert "login.py" in shop.run("git ls-files").stdout
@@ -100,7 +107,8 @@ def test_every_recipe_works(shop: Shop) -> None:
 
 
 def without_ids(text: str) -> str:
-    return re.sub(r"\w+-\w+-[0-9a-f]{6}", "ID", text)
+    """Return a text without what is different in every run."""
+    return re.sub(r", \d+ ms$|, [\d.]+ s$", "", re.sub(r"\w+-\w+-[0-9a-f]{6}", "ID", text), flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -253,9 +253,9 @@ def test_a_hand_over_without_a_marker_is_offered_as_the_page_says() -> None:
 
 
 def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
-    from bullpen.team.templates import PAIR, team_text
+    from bullpen.team.templates import team_text, template
 
-    (tmp_path / "team.toml").write_text(team_text(PAIR, (), person="kim"), encoding="utf-8")
+    (tmp_path / "team.toml").write_text(team_text(template("pair"), (), person="kim"), encoding="utf-8")
     command = [sys.executable, str(ROOT / "examples" / "ten_lines.py"), str(tmp_path / "team.toml")]
     environment = {**os.environ, "BULLPEN_HOME": str(tmp_path)}
 

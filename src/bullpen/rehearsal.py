@@ -108,7 +108,7 @@ class Rehearsed(Struct, frozen=True, kw_only=True):
 
 async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
     """Run one turn of every agent of the team, and yield each result as soon as it is known."""
-    loaded = _in_the_shared_folder(loaded)
+    loaded = _turns_alone(loaded)
     agents = [agent_for(agent, loaded.root) for agent in loaded.team.agents]
     with tempfile.TemporaryDirectory(prefix="bullpen-rehearsal-") as folder, _without_our_keys():
         async with AsyncExitStack() as stack:
@@ -124,10 +124,10 @@ async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
                 yield await _rehearsed(conversation, agent, models[agent.member.name])
 
 
-def _in_the_shared_folder(loaded: LoadedTeam) -> LoadedTeam:
-    """Return the team without worktrees: what is rehearsed is the same in them, and they would have to be removed."""
+def _turns_alone(loaded: LoadedTeam) -> LoadedTeam:
+    """Return the team without what follows a turn: a red check would ask an agent again, a worktree must be removed."""
     members = tuple(replace(member, workspace="shared", stand_in=()) for member in loaded.team.members)
-    return replace(loaded, team=replace(loaded.team, members=members))
+    return replace(loaded, team=replace(loaded.team, members=members, checks=()))
 
 
 def _extra(agent: MemberAgent, models: ModelServer, home: Path) -> Extra:

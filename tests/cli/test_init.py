@@ -95,7 +95,7 @@ def test_scripted_agents_when_asked_for(machine: Path, capsys: pytest.CaptureFix
 
 
 def test_agents_that_are_chosen_are_not_looked_for(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "--agents", "gemini, codex", "--template", "design-build-test"]) == 0
+    assert main(["init", "--agents", "gemini, codex", "--template", "review"]) == 0
 
     assert players() == ["gemini", "codex", "gemini"]
     assert capsys.readouterr().err == ""

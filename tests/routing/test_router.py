@@ -1,6 +1,7 @@
 """Who answers: every rule of routing, in a small team."""
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.context import read_markers
 from bullpen.errors import UnknownSender
@@ -71,6 +72,21 @@ def test_one_turn_per_member_and_the_strongest_intent_wins() -> None:
 
 def test_a_person_who_names_nobody_asks_the_lead() -> None:
     assert route("hello") == Route(asked=(asked("max"),), addressees=("max",), reason="max leads the team.")
+
+
+def test_several_may_lead_as_in_a_relay() -> None:
+    router = Router(replace(TEAM, lead="max & sarah, carol"))
+
+    found = router.route(TEAM.member("kailai"), read_markers("hello"))
+
+    assert found == Route(
+        asked=(asked("max"), asked("sarah"), asked("carol", step=1)),
+        addressees=("max", "sarah", "carol"),
+        reason="The team file says: lead = max & sarah, carol.",
+    )
+    assert router.route(TEAM.member("kailai"), read_markers("and?"), last_to_hand_over="carol").asked == (
+        asked("carol"),
+    )
 
 
 def test_a_person_who_names_nobody_answers_whoever_handed_over_last() -> None:

@@ -9,7 +9,7 @@ from bullpen.team.checks import problems_of
 from bullpen.team.file import LoadedTeam
 from bullpen.team.reader import read_team
 from bullpen.team.team import Check
-from bullpen.team.templates import TEMPLATES, team_text
+from bullpen.team.templates import team_text, template
 from bullpen.team.trust import Trust, what_it_runs
 from bullpen.view.trust_question import trust_question
 
@@ -144,7 +144,7 @@ def test_a_check_is_part_of_what_a_person_trusts(tmp_path: Path) -> None:
 
 
 def test_a_template_has_the_usual_tests_as_a_check_that_is_switched_off() -> None:
-    text = team_text(TEMPLATES["pair"], ["claude"], person="kim", tests=["python -m pytest", "pytest"])
+    text = team_text(template("pair"), ["claude"], person="kim", tests=["python -m pytest", "pytest"])
     commented = [line for line in text.splitlines() if line.startswith("# ")]
     assert '# command = ["python", "-m", "pytest"]' in commented
     assert read_team(text).checks == ()
@@ -154,5 +154,5 @@ def test_a_template_has_the_usual_tests_as_a_check_that_is_switched_off() -> Non
     )
     (check,) = read_team(switched_on).checks
     assert (check.command, check.on_red) == (("python", "-m", "pytest"), "return")
-    for template, tests in (("pair", []), ("debate", ["pytest"])):
-        assert "[[check]]" not in team_text(TEMPLATES[template], ["claude"], person="kim", tests=tests)
+    for name, tests in (("pair", []), ("debate", ["pytest"])):
+        assert "[[check]]" not in team_text(template(name), ["claude"], person="kim", tests=tests)

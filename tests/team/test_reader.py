@@ -187,11 +187,16 @@ def test_the_smallest_file() -> None:
     assert (team.people, team.agents) == ((team.member("kim"),), (team.member("max"),))
 
 
+SUCH_A_LEAD = "lead: must be an agent, or several as in [NEXT: …], such as “max & sarah, carol”, not"
+
+
 def test_the_first_agent_leads_unless_another_is_named() -> None:
     more = '[[member]]\nname = "sarah"\nagent = "codex"\n'
 
     assert read_team(TWO + more).lead == "max"
     assert read_team('lead = "sarah"\n' + TWO + more).lead == "sarah"
+    assert read_team('lead = "max & sarah"\n' + TWO + more).first_to_answer == ("max", "sarah")
+    assert read_team('lead = "sarah, max"\n' + TWO + more).first_to_answer == ("sarah",)
 
 
 @pytest.mark.parametrize(("value", "note"), [("true", True), ("false", False), ('"Be brief."', "Be brief.")])
@@ -255,6 +260,9 @@ def test_only_agents() -> None:
         ("lead = 'mx'", "lead: there is no such agent: 'mx'. Did you mean max?"),
         ("lead = 'Max'", "lead: there is no such agent: 'Max'. Did you mean max?"),
         ("lead = 'kim'", "lead: there is no such agent: 'kim'. Known: max."),
+        ("lead = 'max, mx'", "lead: there is no such agent: 'mx'. Did you mean max?"),
+        ("lead = 'max | max'", f"{SUCH_A_LEAD} 'max | max'"),
+        ("lead = 'max & max] [NEXT: max'", f"{SUCH_A_LEAD} 'max & max] [NEXT: max'"),
         ("instruction_file = true", "instruction_file: must be a file name, or false, not true"),
         ("hand_over_note = 1", "hand_over_note: must be true, false, or the text to use instead, not 1"),
         ("outside_files = 'yes'", "outside_files: must be true or false, not 'yes'"),
@@ -682,7 +690,7 @@ def test_any_file_is_a_team_or_a_list_of_problems_within_it(lines: list[str]) ->
     found = team_or_problems("\n".join(lines))
 
     if isinstance(found, Team):
-        assert found.lead in {agent.name for agent in found.agents}
+        assert set(found.first_to_answer) <= {agent.name for agent in found.agents}
         assert found.people
     else:
         assert found

@@ -1,7 +1,5 @@
 """Templates: every one, with every combination of agents, is a team that works."""
 
-import re
-import subprocess
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -15,14 +13,17 @@ from bullpen.markers.grammar import read_markers
 from bullpen.routing.router import Router
 from bullpen.team.checks import check_team
 from bullpen.team.reader import read_team
-from bullpen.team.team import Team
-from bullpen.team.templates import PAIR, SECOND_OPINION, TEMPLATES, Template, team_text
+from bullpen.team.team import Check, Team
+from bullpen.team.templates import Template, team_text, template, templates
+from bullpen.team.templates.team_text import SECOND_OPINION
 
 AGENTS = list(known_agents())
+PAIR = template("pair")
+every_template = pytest.mark.parametrize("template", templates(), ids=[one.name for one in templates()])
 
 
 def selections() -> Iterator[tuple[str, ...]]:
-    for size in range(len(AGENTS) + 1):
+    for size in (0, 1, 2, len(AGENTS)):
         yield from combinations(AGENTS, size)
 
 
@@ -35,7 +36,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(tmp_path)}
 
 
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
+@every_template
 def test_every_template_with_every_combination_of_agents_passes_every_check(
     template: Template, tmp_path: Path, installed: dict[str, str]
 ) -> None:
@@ -67,7 +68,7 @@ def hand_overs(team: Team, speaker: str, text: str) -> list[str]:
     return [asked.member for asked in route.asked]
 
 
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
+@every_template
 def test_hand_overs_in_instructions_name_members(template: Template) -> None:
     team = read_team(team_text(template, [], person="kim"))
 
@@ -75,18 +76,17 @@ def test_hand_overs_in_instructions_name_members(template: Template) -> None:
         assert ("[NEXT" in role.instruction) == bool(hand_overs(team, role.name, role.instruction))
 
 
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
-def test_scripted_agents_run_hand_over_to_each_other_and_come_to_an_end(template: Template, tmp_path: Path) -> None:
-    team = read_team(team_text(template, [], person="kim"))
-    waiting, spoke = [team.lead], list[str]()
-    while waiting:
-        name = waiting.pop(0)
-        command = [re.sub('"delay": [0-9.]+', '"delay": 0', word) for word in team.member(name).command]
-        said = subprocess.run(command, input="hello", cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        waiting += hand_overs(team, name, said)
-        spoke.append(name)
+@every_template
+def test_instructions_name_every_marker_that_ends_the_script(template: Template) -> None:
+    for role in template.roles:
+        for marker in read_markers(role.line):
+            assert marker.kind.upper() in role.instruction
 
-    assert spoke == [role.name for role in template.roles]
+
+def test_a_template_is_found_by_the_name_that_it_had() -> None:
+    assert template("design-build-test").name == "plan-build-test"
+    with pytest.raises(KeyError):
+        template("../pair")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_template_is_short_and_says_what_to_do_with_it() -> None:
     assert len(text.splitlines()) < 40
 
 
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
+@every_template
 def test_agents_that_edit_may_run_the_tests_if_that_means_something(
     template: Template, tmp_path: Path, installed: dict[str, str]
 ) -> None:
@@ -140,3 +140,16 @@ def test_agents_that_edit_may_run_the_tests_if_that_means_something(
         assert check_team(team, tmp_path, environ=installed, text=text) == ()
         for member in team.agents:
             assert member.allow == (("pytest", "npm test") if member.permissions == "ask" else ())
+
+
+def test_tests_are_a_check_where_the_template_wants_one() -> None:
+    text = team_text(template("plan-build-test"), ["claude", "codex"], person="kim", check="python -m pytest")
+
+    assert read_team(text).checks == (Check(name="python pytest", command=("python", "-m", "pytest"), on_red="return"),)
+
+
+def test_without_tests_a_check_is_there_to_be_switched_on() -> None:
+    text = team_text(template("plan-build-test"), ["claude"], person="kim")
+
+    assert read_team(text).checks == ()
+    assert '# command = ["pytest", "-q"]\n# on_red = "return" ' in text

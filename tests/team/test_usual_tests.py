@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.team.usual_tests import usual_tests
+from bullpen.team.usual_tests import OWN_PYTEST, runnable_tests, usual_tests
 from bullpen.text.plain_commands import is_plain_command
 
 PYTEST = ("pytest", "python -m pytest")
@@ -52,3 +52,18 @@ def test_what_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
 
     assert usual_tests(tmp_path) == ()
     assert usual_tests(tmp_path / "nowhere") == ()
+
+
+def test_of_several_commands_the_first_runs_whose_program_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "Makefile").write_text("test:\n\ttrue\n")
+    assert runnable_tests(tmp_path) == ""
+
+    for program, command in (("bin/make", "make test"), ("bin/pytest", "pytest"), (OWN_PYTEST, OWN_PYTEST)):
+        file = tmp_path / program
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o755)
+        assert runnable_tests(tmp_path) == command

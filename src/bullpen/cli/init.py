@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 from bullpen.cli.option_types import named_agent
+from bullpen.cli.parser import listed, suggestion
 from bullpen.doctor import Finding, agent_name, agent_names, examine_all, other_agents_here
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.team.file import team_path
 from bullpen.team.reader import read_team
-from bullpen.team.templates import DEFAULT_PERSON, TEMPLATES, team_text
+from bullpen.team.templates import DEFAULT_PERSON, NAMES, Template, team_text, template, templates
 from bullpen.team.trust import Trust
-from bullpen.team.usual_tests import usual_tests
+from bullpen.team.usual_tests import runnable_tests, usual_tests
 from bullpen.text.safe import printable
 
 # Those that most people have come first, and so get the first role.
@@ -29,9 +30,10 @@ USUAL_ORDER = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    purposes = "; ".join(f"{template.name}: {template.purpose[:-1]}" for template in TEMPLATES.values())
+    parser.epilog = listed("templates", {one.name: one.purpose[:-1] for one in templates()})
     parser.add_argument("place", nargs="?", default=".", help="a folder, or a file that ends in .toml (default: here)")
-    parser.add_argument("--template", default="pair", choices=list(TEMPLATES), help=f"{purposes} (default: pair)")
+    about = f"how the team works together; see below (default: {NAMES[0]})"
+    parser.add_argument("--template", default=NAMES[0], choices=NAMES, type=_name, metavar="NAME", help=about)
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     players = parser.add_mutually_exclusive_group()
     players.add_argument(
@@ -45,22 +47,32 @@ def run(options: argparse.Namespace) -> int:
     path = _target(options.place)
     if not options.force and os.path.lexists(path):
         raise _exists(path)
-    template = TEMPLATES[options.template]
+    way = template(options.template)
     named = [] if options.scripted or options.agents is None else _chosen(options.agents)
     found = [] if options.scripted or options.agents is not None else _found()
     # Who names agents wants each of them; of those that are found, the template has a role for the first ones.
-    agents = named or found[: len(template.roles)]
+    agents = named or found[: len(way.roles)]
     tests = usual_tests(path.parent)
-    text = team_text(template, agents, person=_person(), file=shlex.quote(path.name), tests=tests)
+    check = runnable_tests(path.parent)
+    text = team_text(way, agents, person=_person(), file=shlex.quote(path.name), tests=tests, check=check)
     _write(path, text, replace=options.force)
     # Its author is the person who would be asked.
     Trust().remember(team_path(path), text)
-    _say_next(path, text, asked_for_script=options.scripted)
+    _say_next(path, text, way, asked_for_script=options.scripted)
     if others := found[len(agents) :]:
         print(f"Also here: {', '.join(others)}. To add them: bullpen init --force --agents {','.join(found)}")
     if not options.scripted and options.agents is None and (others_here := other_agents_here(cwd=Path.cwd())):
         print(f'For agent = "acp" there is: {", ".join(others_here)}. `bullpen doctor --all` says what to write.')
     return 0
+
+
+def _name(text: str) -> str:
+    """Return the name of a template, also if it is called something else by now."""
+    try:
+        return template(text).name
+    except KeyError:
+        said = suggestion(text, NAMES) or f" There are: {', '.join(NAMES)}."
+        raise argparse.ArgumentTypeError(f"there is no template {text!r}.{said}") from None
 
 
 def _target(place: str) -> Path:
@@ -136,7 +148,7 @@ def _replace(path: Path, text: str) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _say_next(path: Path, text: str, *, asked_for_script: bool) -> None:
+def _say_next(path: Path, text: str, way: Template, *, asked_for_script: bool) -> None:
     team = read_team(text)
     members = [f"{member.name} ({agent_name(member.agent)})" for member in team.agents if member.agent]
     if members:
@@ -149,5 +161,7 @@ def _say_next(path: Path, text: str, *, asked_for_script: bool) -> None:
     for member in team.agents:
         if member.allow:
             print(f"Without asking you, {member.name} may run: {', '.join(member.allow)}.")
+    for check in team.checks:
+        print(printable(f"After each turn that changes files, this runs: {shlex.join(check.command)}"))
     file = shlex.quote(str(path))
-    print(printable(f"Next:\n  bullpen check {file}\n  bullpen chat {file}"))
+    print(printable(f"Next:\n  bullpen check {file}\n  {way.then.format(file=file)}"))

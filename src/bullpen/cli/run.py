@@ -8,6 +8,7 @@ import sys
 from msgspec.structs import replace
 
 from bullpen.app import open_team
+from bullpen.cli.attachments import add_attach_option, with_attachments
 from bullpen.cli.exit_codes import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
 from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.option_types import at_least_one, seconds
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXIT_CODES
     add_words(parser, "the team file, and what to say (-: stdin)")
+    add_attach_option(parser)
     parser.add_argument("--json", action="store_true", help="print every event as one line of JSON")
     parser.add_argument("--max-turns", type=at_least_one, metavar="N", help="pause after N agent turns")
     parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="cancel running turns after SECONDS")
@@ -59,11 +61,12 @@ def _rules(text: str) -> list[str]:
 def run(options: argparse.Namespace) -> int:
     """Say it, show what happens, and return how it ended."""
     team, message = team_and_message(options, resumes=options.resume is not None)
-    if message is None and options.resume is None:
+    if message is None and options.resume is None and not options.attach:
         print(
             'bullpen run: say something: bullpen run team.toml "message", or - to read it from stdin.', file=sys.stderr
         )
         return 2
+    message = with_attachments(message, options.attach)
     opening = prepare(options, team)
     if options.max_turns is not None:
         opening = replace(opening, loaded=_with_fewer_turns(opening.loaded, options.max_turns))

@@ -11,6 +11,7 @@ from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Ad
 from bullpen.routing.mentions import Mentions
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.routing.rounds import MOST_CANDIDATES
+from bullpen.team.lead import read_lead
 from bullpen.team.reach import reach
 from bullpen.team.team import EVERYONE, Member, Team
 from bullpen.text.names import normalized
@@ -135,18 +136,20 @@ class Router:
             return replace(route, waits_for=person)
         if markers.next and not in_relay:
             return replace(route, waits_for=sender.name, notes=(*route.notes, NOBODY_WAS_ASKED))
-        return replace(route, **self._without_hand_over(last_to_hand_over, in_relay))
+        return replace(route, **self._without_hand_over(sender, last_to_hand_over, in_relay))
 
-    def _without_hand_over(self, last_to_hand_over: str | None, in_relay: bool) -> dict[str, Any]:
+    def _without_hand_over(self, sender: Member, last_to_hand_over: str | None, in_relay: bool) -> dict[str, Any]:
         """Return who gets a person's message that names nobody."""
         if in_relay:
             return {"reason": "The others in the relay were waiting for this."}
-        if last_to_hand_over is None:
-            member, reason = self.team.lead, f"{self.team.lead} leads the team."
-        else:
-            member, reason = last_to_hand_over, f"{last_to_hand_over} spoke to you last."
-        asked = Asked(member=member, intent=DEFAULT_INTENT, step=0)
-        return {"asked": (asked,), "addressees": (member,), "reason": reason}
+        if last_to_hand_over is not None:
+            asked = Asked(member=last_to_hand_over, intent=DEFAULT_INTENT, step=0)
+            reason = f"{last_to_hand_over} spoke to you last."
+            return {"asked": (asked,), "addressees": (last_to_hand_over,), "reason": reason}
+        leads, _ = self._hand_overs(sender, read_lead(self.team.lead))
+        is_one = len(leads) == 1
+        reason = f"{self.team.lead} leads the team." if is_one else f"The team file says: lead = {self.team.lead}."
+        return {"asked": tuple(leads.values()), "addressees": tuple(leads), "reason": reason}
 
     def _hand_overs(self, sender: Member, markers: Markers) -> tuple[dict[str, Asked], list[str]]:
         """Return everyone the message hands over to, as written, and notes on the names that did not work."""

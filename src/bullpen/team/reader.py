@@ -21,6 +21,7 @@ from bullpen.team.keys import (
     TEAM_KEYS,
     check_name,
 )
+from bullpen.team.lead import read_lead
 from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
 from bullpen.team.team import BULLPEN, EVERYONE, Check, Limits, Member, Team
@@ -169,7 +170,17 @@ class _Reader(TableReader):
         for index, member in enumerate(team.members):
             self._check_is_free(("member", index, "display_name"), member.display_name, owners)
         if "lead" in self._document and isinstance(team.lead, str):
-            self._check_reference(("lead",), team.lead, [agent.name for agent in team.agents])
+            self._check_lead(team)
+
+    def _check_lead(self, team: Team) -> None:
+        """Report a lead that is neither an agent nor several as in [NEXT: …]."""
+        agents, lead = [agent.name for agent in team.agents], read_lead(team.lead)
+        if lead.best_of is not None or len(lead.found) > 1 or not lead.next:
+            such = "an agent, or several as in [NEXT: …], such as “max & sarah, carol”"
+            self.problem(("lead",), f"must be {such}, not {shown(team.lead)}")
+        else:
+            for name in lead.addressees:
+                self._check_reference(("lead",), name, agents)
 
     def _check_names_of_checks(self, team: Team) -> None:
         seen: set[str] = set()

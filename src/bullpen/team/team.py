@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from bullpen.permissions import Permission
 from bullpen.prices.price import Price
+from bullpen.team.lead import first_to_answer
 
 MemberType = Literal["human", "ai"]
 Visibility = Literal["all", "addressed"]
@@ -135,7 +136,7 @@ class Team(Struct, frozen=True, kw_only=True):
     name: str
     members: tuple[Member, ...]
     lead: str
-    """The agent that answers a person who names nobody."""
+    """The agent that answers a person who names nobody; or several, as in [NEXT: …]."""
     task: str | None = None
     instruction_file: str | None = None
     message_header: bool = True
@@ -162,6 +163,11 @@ class Team(Struct, frozen=True, kw_only=True):
     def member(self, name: str) -> Member:
         """Return a member by its exact name."""
         return next(member for member in self.members if member.name == name)
+
+    @property
+    def first_to_answer(self) -> tuple[str, ...]:
+        """The agents that are asked first if a person names nobody."""
+        return first_to_answer(self.lead)
 
     @property
     def people(self) -> tuple[Member, ...]:

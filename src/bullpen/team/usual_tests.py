@@ -1,6 +1,7 @@
 """The usual commands that run the tests of a project, told by the files in its folder."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ PYTEST_SETTINGS = {
     "requirements.txt": "pytest",
 }
 """Files that mean that the project is tested with pytest, and the word that must be in them."""
+OWN_PYTEST = ".venv/bin/pytest"
 NO_NPM_TEST = "no test specified"
 """What `npm init` writes as the test."""
 NODE_LOCKS = {"pnpm-lock.yaml": "pnpm test", "yarn.lock": "yarn test", "bun.lock": "bun run test"}
@@ -24,6 +26,20 @@ NODE_LOCKS = {"pnpm-lock.yaml": "pnpm test", "yarn.lock": "yarn test", "bun.lock
 def usual_tests(folder: Path) -> tuple[str, ...]:
     """Return the commands that run the tests in this folder, as people usually type them; none if none is found."""
     return tuple(_commands(folder))
+
+
+def runnable_tests(folder: Path) -> str:
+    """Return the first of these commands whose program is on this machine; nothing if there is none.
+
+    pytest is often installed in the project's own environment only.
+    """
+    usual = usual_tests(folder)
+    own = [OWN_PYTEST] if "pytest" in usual and _is_file(folder / OWN_PYTEST) else []
+    return next((command for command in (*own, *usual) if _is_here(command.split()[0], folder)), "")
+
+
+def _is_here(program: str, folder: Path) -> bool:
+    return shutil.which(str(folder / program) if "/" in program else program) is not None
 
 
 def _commands(folder: Path) -> Iterator[str]:

@@ -76,7 +76,7 @@ class SlashCommands:
 
     async def who(self, _: Nothing) -> None:
         """Show who is in the team, and what each agent remembers."""
-        lines = team_lines(conversation_view(self._conversation), self._conversation.team.lead)
+        lines = team_lines(conversation_view(self._conversation), self._conversation.team.first_to_answer)
         self._read(Content.styled("Who is in the team", "bold"), "\n".join(lines))
 
     async def prompt(self, given: Member) -> None:

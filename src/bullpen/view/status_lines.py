@@ -1,7 +1,7 @@
 """The state of a conversation in words: one line of status, the queue, and who is in the team."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from bullpen.text.numbers import elapsed, used
 from bullpen.view.decisions import Decision
@@ -51,9 +51,9 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
 
 
-def team_lines(view: ConversationView, lead: str | None = None) -> list[str]:
+def team_lines(view: ConversationView, leads: Collection[str] = ()) -> list[str]:
     """Return who is in the team, each member on a line of its own, and below each agent what it remembers."""
-    return [line for member in view.members for line in _member_lines(member, is_lead=member.name == lead)]
+    return [line for member in view.members for line in _member_lines(member, is_lead=member.name in leads)]
 
 
 def seconds_of(working: Working | RunningCheck) -> str:

@@ -57,7 +57,7 @@ def _export(base: str, typed: Typed) -> str:
 LINES: dict[str, Lines] = {
     "help": lambda _: [f"{left}: {right}" for left, right in (*WHILE_IT_WORKS, *help_lines(COMMANDS.values()))],
     "queue": lambda opened: queue_lines(opened.view()),
-    "who": lambda opened: team_lines(opened.view(), opened.conversation.team.lead),
+    "who": lambda opened: team_lines(opened.view(), opened.conversation.team.first_to_answer),
 }
 ADDRESSES: dict[str, Address] = {
     "prompt": lambda base, typed: f"{base}/prompt/next-{quote(typed.given.member, safe='')}",

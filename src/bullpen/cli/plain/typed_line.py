@@ -53,7 +53,7 @@ class ShownCommands:
 
     async def _who(self, _: Nothing) -> None:
         view = conversation_view(self._conversation)
-        self._show.text("\n".join(team_lines(view, self._conversation.team.lead)))
+        self._show.text("\n".join(team_lines(view, self._conversation.team.first_to_answer)))
 
     # What few people ask for is imported when they do: the chat is ready for input sooner.
 

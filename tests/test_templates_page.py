@@ -1,0 +1,45 @@
+"""The commands in docs/templates.md work, with a program that follows a script in place of Claude Code."""
+
+from pathlib import Path
+
+from tests.test_cookbook import Shop, follow
+from tests.test_docs import ROOT
+
+from bullpen.team.templates import templates
+from bullpen.testing.stage import Script
+
+PAGE = ROOT / "docs" / "templates.md"
+REVIEW: Script = [{"say": "price.py: a magic number."}]
+ARGUMENT: Script = [{"say": "Floats round, integers do not."}]
+CLAUDE: list[Script] = [
+    *(REVIEW, REVIEW),
+    [{"say": "Two findings: one must change, one is a matter of taste."}],
+    [{"say": "One line in price.py. [NEXT: builder]"}],
+    [{"write_file": {"path": "price.py", "text": "PRICE = 3\n"}}, {"say": "Built."}],
+    [{"write_file": {"path": "price.py", "text": "PRICE = 2\n"}}, {"say": "Mended."}],
+    *(ARGUMENT, ARGUMENT),
+    [{"say": "Yes: integers. What would change my mind: a currency with fractions of a cent."}],
+    [{"say": "The test wants 2. [NEXT: checker]"}],
+    [{"say": "**Cause**: price.py:1 is 1, and the test wants 2."}],
+]
+"""What the only agent does on the page, turn by turn. Those who answer at once say the same."""
+
+
+def test_every_template_on_the_page_works(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    (tmp_path / "bin" / "codex").unlink()
+    shop.play(claude=CLAUDE)
+    shop.write("Makefile", "test:\n\tgrep -q 2 price.py\n")
+    shop.write("ci.log", "make test\nmake: *** [Makefile:2: test] Error 1\n")
+
+    follow(PAGE, shop)
+
+    assert (shop.folder / "price.py").read_text(encoding="utf-8") == "PRICE = 2\n"
+    assert (tmp_path / "claude.turns").stat().st_size == len(CLAUDE)
+
+
+def test_the_page_lists_every_template() -> None:
+    rows = PAGE.read_text(encoding="utf-8").partition("|---|---|\n")[2].partition("\n\n")[0].splitlines()
+
+    purposes = [f"| `{one.name}` | {one.purpose[:-1]} |" for one in templates()]
+    assert [row.replace(". The default", "") for row in rows] == purposes
