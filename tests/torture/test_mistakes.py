@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.torture import (
     asking_mistakes,
+    failing_mistakes,
     file_mistakes,
     impostors,
     looking_up_mistakes,
@@ -18,7 +19,14 @@ from tests.torture import (
 from tests.torture.cluster import mistakes as cluster_mistakes
 from tests.torture.planting import ALL_FOUND, Planted, each_found, one_line
 
-AS_TUPLES = (asking_mistakes, looking_up_mistakes, remembering_mistakes, same_line_mistakes, simulated_mistakes)
+AS_TUPLES = (
+    asking_mistakes,
+    failing_mistakes,
+    looking_up_mistakes,
+    remembering_mistakes,
+    same_line_mistakes,
+    simulated_mistakes,
+)
 IN_MODULES = [
     (name, module, right) for mistakes in AS_TUPLES for name, (module, right, *_) in mistakes.MISTAKES.items()
 ]
