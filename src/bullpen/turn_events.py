@@ -98,6 +98,8 @@ class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
     """Whether the money is what the tokens cost by a list of prices."""
     model: str = ""
     """The model that used them, if the CLI says so or the team file does."""
+    agent: str = ""
+    """The program that used them, if it is not the member's own: that of a stand-in."""
     context_window: int = 0
     """The tokens that the model can take in at once; 0 if the CLI does not report it."""
     quota: Quota | None = None

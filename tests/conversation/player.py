@@ -16,9 +16,9 @@ for number in range(1, sys.maxsize):
         break
     except FileExistsError:
         continue
-while piece := os.read(0, 65536) if cli == "text" else sys.stdin.buffer.readline():
+while piece := os.read(0, 65536) if cli != "claude" else sys.stdin.buffer.readline():
     os.write(prompt, piece)
-    if cli != "text":
+    if cli == "claude":
         break
 os.lseek(prompt, 0, os.SEEK_SET)
 os.dup2(prompt, 0)

@@ -46,11 +46,15 @@ class Stage:
 
     def put_claude_on_the_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let members with agent = "claude" play their scripts in the stream of that CLI."""
-        program = self.folder / "bin" / "claude"
-        program.parent.mkdir()
+        self.put_on_the_path("claude", monkeypatch)
+
+    def put_on_the_path(self, cli: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let members with this agent type play their scripts in the stream of that CLI."""
+        program = self.folder / "bin" / cli
+        program.parent.mkdir(exist_ok=True)
         program.write_text(
             "#!/bin/sh\nfor argument; do case $argument in --member=*) folder=${argument#--member=};; esac; done\n"
-            f'exec {sys.executable} {PLAYER} "$folder" claude "$@"\n',
+            f'exec {sys.executable} {PLAYER} "$folder" {cli} "$@"\n',
             encoding="utf-8",
         )
         program.chmod(0o755)

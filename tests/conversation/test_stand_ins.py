@@ -9,9 +9,12 @@ from tests.conversation.stage import Script, Stage, events_so_far, said, tell, w
 
 from bullpen.conversation import stand_ins
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Decided
+from bullpen.conversation.events import Decided, TurnBegan
 from bullpen.conversation.running_turn import milliseconds
+from bullpen.store.sqlite import SqliteStore
+from bullpen.view.explanation import explain
 from bullpen.view.state import conversation_view
+from bullpen.view.usage import usage_table
 
 ASKED = "Build it. [NEXT: max]"
 LONG = "You've hit your limit, resets in 2h"
@@ -224,3 +227,26 @@ async def test_who_sleeps_keeps_nobody_else_from_the_same_folder(team: Stage) ->
         assert waiting(conversation) == ["max"]
         await conversation.continue_turns()
         assert not conversation.progress.rests, "a person wants them to be tried again"
+
+
+async def test_what_a_stand_in_uses_is_its_programs(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    team.put_on_the_path("codex", monkeypatch)
+    member(team, "max", out(), stand_in=["eva"])
+    team.agent("eva", [{"say": "Built."}, {"usage": {"input": 1000, "output": 100}}], agent="codex", model="gpt-5.1")
+    async with team.open() as conversation:
+        await tell(conversation, ASKED)
+        began = events_so_far(conversation, TurnBegan)
+        assert [one.stand_in for one in began] == ["", "eva"]
+    with SqliteStore(team.db) as store:
+        explained = [explain(store, conversation.id, turn) for turn in ("1", "2")]
+        assert [(one.member, one.stand_in, one.agent_type) for one in explained] == [
+            ("max", "", "claude-code"),
+            ("max", "eva", "openai-codex"),
+        ]
+        by_agent, by_model, by_member = (usage_table(store, by).rows for by in ("agent", "model", "member"))
+    assert {(row.name, row.turns, row.failures, row.is_estimate) for row in by_agent} == {
+        ("codex", 1, 0, True),
+        ("claude", 1, 1, False),
+    }
+    assert "gpt-5.1" in {row.name for row in by_model}
+    assert [(row.name, row.turns) for row in by_member] == [("max", 2)]

@@ -80,7 +80,7 @@ def test_what_turns_took_and_used_is_counted(stage: Stage) -> None:
     assert value(found, f"{ran}_count", gen_ai_agent_name="b", bullpen_agent_type="command") == 1
     assert value(found, "gen_ai_client_token_usage_sum", **claude, gen_ai_token_type="input") == 1200
     assert value(found, "gen_ai_client_token_usage_sum", **claude, gen_ai_token_type="output") == 34
-    assert value(found, "bullpen_cost_usd_total", **claude) == 0.5
+    assert value(found, "bullpen_cost_usd_total", **claude, bullpen_is_estimate="false") == 0.5
     assert value(found, "gen_ai_execute_tool_duration_seconds_count", **claude) == 1
     for part in ("route", "queue", "prompt", "store"):
         assert value(found, "bullpen_turn_part_duration_seconds_count", part=part) == 2
@@ -92,7 +92,7 @@ def test_what_turns_took_and_used_is_counted(stage: Stage) -> None:
     labels = {label for sample in found for label in sample.labels}
     assert labels == {
         *("gen_ai_agent_name", "bullpen_agent_type", "gen_ai_response_model", "bullpen_turn_state", "error_type"),
-        *("gen_ai_token_type", "part", "le", "version"),
+        *("gen_ai_token_type", "part", "le", "version", "bullpen_is_estimate"),
     }
 
 

@@ -71,6 +71,7 @@ def test_names_follow_the_conventions(stage: Stage, collector: Collector) -> Non
         "gen_ai.usage.output_tokens": 34,
         "gen_ai.usage.cache_read.input_tokens": 1000,
         "bullpen.usage.cost_usd": 0.5,
+        "bullpen.usage.is_estimate": False,
         "bullpen.agent.type": "claude-code",
         "bullpen.turn.id": "1",
         "bullpen.turn.state": "done",

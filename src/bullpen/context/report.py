@@ -66,6 +66,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     unseen_messages: int | None = None
     """How many earlier messages the prompt does not contain, as it says; None if it says nothing."""
 
+    stand_in: str = ""
+    """Whose program has the turn, if not the member's own: a stand-in, by its name in the team file."""
     rivals: tuple[str, ...] = ()
     """Replies that are not offered: of others who do the same task."""
 

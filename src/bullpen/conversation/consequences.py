@@ -254,7 +254,7 @@ def turn_begins(
     stand_ins = {**progress.stand_ins, turn.id: by} if by else progress.stand_ins
     progress = replace(progress, turns=progress.turns + 1, missed=missed, stand_ins=stand_ins)
     size = byte_length(given.prompt) + byte_length(given.system_flag or "")
-    began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts)
+    began = TurnBegan(turn=turn, at=began_at, prompt_bytes=size, cuts=given.report.cuts, stand_in=by)
     return Entry(
         at=at,
         begins=BegunTurn(turn=turn, given=given, order=order),

@@ -69,6 +69,8 @@ class TurnBegan(Struct, frozen=True, kw_only=True, tag="turn_began", tag_field="
     prompt_bytes: int
     cuts: tuple[str, ...] = ()
     """What was left out of its prompt, one phrase each."""
+    stand_in: str = ""
+    """Who stands in for the member, by its name in the team file."""
 
 
 class TurnEvent(Struct, frozen=True, kw_only=True, tag="turn_event", tag_field="type"):

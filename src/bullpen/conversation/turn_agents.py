@@ -56,6 +56,11 @@ class TurnAgents:
         """Return who has a turn: the member itself, or a stand-in, by its name in the team file."""
         return self._chosen.get(turn.id) or self._state.progress.stand_ins.get(turn.id, turn.member)
 
+    def stand_in(self, turn: WaitingTurn) -> str:
+        """Return who stands in for a turn's member, by its name in the team file; nothing if nobody does."""
+        by = self.chosen(turn)
+        return "" if by == turn.member else by
+
     def forget(self, turn: WaitingTurn) -> None:
         """Forget a turn that has ended."""
         self._chosen.pop(turn.id, None)

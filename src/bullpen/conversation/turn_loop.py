@@ -8,6 +8,8 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Any
 
+from msgspec.structs import replace
+
 from bullpen.agents.runner import to_the_end
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -292,13 +294,12 @@ class TurnLoop:
 
     async def _begin(self, running: RunningTurn, given: AssemblerOutput, order: PoolOrder | None = None) -> None:
         await self._stand_ins.announce(running)
-        by = self._agents.chosen(running.turn)
+        by = self._agents.stand_in(running.turn)
+        if by:
+            running.usage = Usage(agent=self._agents.of(running.turn).member.program)
+            given = replace(given, report=replace(given.report, stand_in=by))
         entry = turn_begins(
-            *(self._state, running.turn, given),
-            began_at=running.began_at,
-            at=milliseconds(),
-            order=order,
-            by="" if by == running.turn.member else by,
+            *(self._state, running.turn, given), began_at=running.began_at, at=milliseconds(), order=order, by=by
         )
         await self._journal.commit(entry)
         running.is_recorded = True
@@ -434,6 +435,7 @@ class TurnLoop:
             running.reported_usage = event
             named = self._agents.of(running.turn).member.model or ""
             event = self._prices.estimated(usage_of(event, running.used_before), running.model or named, named)
+            event = replace(event, agent="" if running.usage is None else running.usage.agent)
         running.on_event(event)
         # How a turn ended is published when it is stored, and a question when a person is asked.
         if not isinstance(event, Finished | Failed | ApprovalAsked | ApprovalOver):

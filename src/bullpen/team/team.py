@@ -109,6 +109,12 @@ class Member(Struct, frozen=True, kw_only=True):
     """Whether it edits the folder itself, or a git worktree of its own that is merged after each of its turns."""
     pool: str = ""
     """The workers that run its turns, on other machines; empty: its turns run where the conversation is open."""
+
+    @property
+    def program(self) -> str:
+        """Which CLI or program it is; nothing for a person."""
+        return self.agent or (self.command[0].rpartition("/")[2] if self.command else "")
+
     tools: bool = True
     """Whether it can look things up, hand over and ask by calling tools, where its CLI can be given some."""
     may_set_task: bool = False

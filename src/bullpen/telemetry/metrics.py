@@ -79,7 +79,12 @@ class Metrics:
             buckets=PART_SECONDS,
             registry=self._registry,
         )
-        self._cost = Counter("bullpen_cost_usd", "Money that agents report.", MODEL, registry=self._registry)
+        self._cost = Counter(
+            "bullpen_cost_usd",
+            "Money that agents report, or an estimate from their tokens.",
+            (*MODEL, "bullpen_is_estimate"),
+            registry=self._registry,
+        )
         self._registry.register(_Now(self.conversations))
         ProcessCollector(registry=self._registry)
 
@@ -99,7 +104,8 @@ class Metrics:
         if record.usage is not None:
             self._tokens.labels(*model, "input").observe(record.usage.input_tokens)
             self._tokens.labels(*model, "output").observe(record.usage.output_tokens)
-            self._cost.labels(*model).inc(max(0.0, record.usage.cost_usd or 0.0))
+            is_estimate = str(record.usage.is_estimate).lower()
+            self._cost.labels(*model, is_estimate).inc(max(0.0, record.usage.cost_usd or 0.0))
         self._add_parts(record)
 
     def _add_parts(self, record: TurnRecord) -> None:

@@ -11,6 +11,7 @@ from opentelemetry.trace import SpanContext
 
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
+from bullpen.team.stand_ins import in_role
 from bullpen.telemetry.metrics import Metrics
 from bullpen.telemetry.settings import settings_from
 from bullpen.telemetry.traces import Traces
@@ -85,7 +86,11 @@ class _Reader:
                 logger.exception("event not recorded conversation=%s", self._conversation.id)
 
     def _tell(self, ended: TurnRecord) -> None:
-        member = self._conversation.team.member(ended.turn.member)
+        team = self._conversation.team
+        member = team.member(ended.turn.member)
+        if ended.stand_in:
+            # Its role is the member's, and the program is another one's.
+            member = in_role(team, member, ended.stand_in)
         self._metrics.add(ended, member)
         if self._traces is not None:
             self._sent[ended.turn.id] = self._traces.add(ended, member, self._sent.get(ended.handed_over_in))

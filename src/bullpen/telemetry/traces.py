@@ -126,6 +126,7 @@ def _of_turn(record: TurnRecord, member: Member) -> Attributes:
         "bullpen.agent.type": words.agent_type(member),
         "bullpen.turn.id": record.turn.id,
         "bullpen.turn.state": record.state,
+        **({"bullpen.stand_in": words.name(record.stand_in)} if record.stand_in else {}),
     }
 
 
@@ -147,6 +148,7 @@ def _of_run(record: TurnRecord, member: Member) -> Attributes:
         attributes["gen_ai.usage.cache_read.input_tokens"] = record.usage.cached_tokens
         if record.usage.cost_usd is not None:
             attributes["bullpen.usage.cost_usd"] = record.usage.cost_usd
+            attributes["bullpen.usage.is_estimate"] = record.usage.is_estimate
     return attributes
 
 

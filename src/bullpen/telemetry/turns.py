@@ -59,6 +59,8 @@ class TurnRecord(Struct, kw_only=True):
     question: ConversationMessage | None = None
     handed_over_in: str = ""
     """The turn in which an agent said that message."""
+    stand_in: str = ""
+    """Whose program had it, if not the member's own."""
     reply: str = ""
     model: str = ""
     cli_version: str = ""
@@ -161,6 +163,7 @@ class Turns:
             began_at=began_at,
             ran_at=max(now, began_at),
             queued_at=min(queued_at, began_at),
+            stand_in=began.stand_in,
         )
         if asked is not None:
             record.question, record.handed_over_in = asked.said.message, asked.said.turn_id or ""

@@ -68,6 +68,7 @@ def report(explanation: Explanation) -> Content:
     lines = [
         Content.assemble((title, "bold"), ("   esc: back   ctrl+d: compare with the turn before", "dim")),
         Content(f"{explanation.total_bytes:,} of {explanation.max_bytes:,} bytes for {_reader(explanation)}"),
+        *([Content(f"by {one_line(explanation.stand_in, 40)}, in the role of {name}")] if explanation.stand_in else []),
         *(_bar(section, size, explanation.total_bytes) for section, size in explanation.sections),
         Content(f"{kept:,} of {counted(len(explanation.context), kind)} kept"),
         *_session(explanation),

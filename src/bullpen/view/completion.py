@@ -9,7 +9,6 @@ from bullpen.team.team import Team
 from bullpen.text.names import normalized
 from bullpen.text.patterns import pattern
 from bullpen.view.commands import COMMANDS, Command, is_command
-from bullpen.view.state import program_of
 
 MARKERS = {
     "[NEXT: ": "hand over to somebody",
@@ -44,7 +43,7 @@ class Option(Struct, frozen=True, kw_only=True):
 
 def names_of(team: Team) -> dict[str, str]:
     """Return every member's name, with a word about who it is."""
-    return {member.name: member.role or program_of(member) or "person" for member in team.members}
+    return {member.name: member.role or member.program or "person" for member in team.members}
 
 
 def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] = ()) -> list[Option]:

@@ -89,6 +89,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     context: tuple[SeenMessage, ...] = ()
     """The messages that it was offered beside that, oldest first."""
     not_offered: tuple[NotOffered, ...] = ()
+    stand_in: str = ""
+    """Who stood in for the member, by its name in the team file."""
     agent_type: str | None = None
     max_bytes: int = 0
     total_bytes: int = 0
@@ -251,6 +253,7 @@ def _explained(
         session=report.session,
         known=tuple(_known(store, conversation_id, known)),
         context=tuple(_context(report, offered)),
+        stand_in=report.stand_in,
         agent_type=report.agent_type,
         max_bytes=report.max_bytes,
         total_bytes=report.total_bytes,

@@ -27,7 +27,7 @@ from bullpen.routing.rests import asleep
 from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
-from bullpen.team.team import Member, Team, colours_of
+from bullpen.team.team import Team, colours_of
 from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
 from bullpen.view.memory import MemoryView, memory_view
@@ -345,18 +345,13 @@ def _members(
             type=member.type,
             role=member.role,
             color=colours[name],
-            agent=program_of(member),
+            agent=member.program,
             has_full_permissions=member.type == "ai" and member.permissions == "full",
             spent=_spent(progress.used.get(name, MemberUsage())),
             status=status,
             working=running.get(name),
             memory=memory_view(member, memories.get(name), progress) if member.type == "ai" else None,
         )
-
-
-def program_of(member: Member) -> str:
-    """Return which CLI or program an agent is; nothing for a person."""
-    return member.agent or (member.command[0].rpartition("/")[2] if member.command else "")
 
 
 def _working(running: RunningTurn) -> Working:

@@ -13,7 +13,6 @@ from bullpen.team.reader import read_team
 from bullpen.team.team import Member
 from bullpen.text.numbers import local_time
 from bullpen.turn_events import Usage
-from bullpen.view.state import program_of
 
 By = Literal["member", "agent", "model", "day", "conversation"]
 UNKNOWN = "unknown"
@@ -106,13 +105,22 @@ def _namer(by: By, stored: StoredConversation) -> Callable[[Turn], str]:
         return lambda turn: turn.member
     members = _members(stored)
     if by == "agent":
-        return lambda turn: program_of(members[turn.member]) if turn.member in members else UNKNOWN
+        return lambda turn: _agent(turn, members)
     return lambda turn: _model(turn, members)
+
+
+def _agent(turn: Turn, members: Mapping[str, Member]) -> str:
+    """Return the program of a turn: a stand-in's, else the member's own."""
+    if turn.usage is not None and turn.usage.agent:
+        return turn.usage.agent
+    return members[turn.member].program if turn.member in members else UNKNOWN
 
 
 def _model(turn: Turn, members: Mapping[str, Member]) -> str:
     """Return the model of a turn: as its CLI said, else as the team file does."""
     said = turn.usage.model if turn.usage is not None else ""
+    if turn.usage is not None and turn.usage.agent:
+        return said or UNKNOWN
     member = members.get(turn.member)
     return said or (member.model if member is not None and member.model else UNKNOWN)
 

@@ -17,7 +17,6 @@ from starlette.responses import RedirectResponse, Response
 from bullpen.errors import BullpenError, TeamProblem
 from bullpen.team.checks import problems_of
 from bullpen.team.file import read_loaded, read_team_file, write_team_file
-from bullpen.view.state import program_of
 from bullpen.view.trust_question import trust_question
 from bullpen.web.access import may
 from bullpen.web.conversations import Hub
@@ -151,7 +150,7 @@ def _known(hub: Hub, path: Path) -> KnownTeam:
         key=team_key(path),
         path=path,
         name=team.name,
-        members=tuple((member.display_name or member.name, program_of(member)) for member in team.members),
+        members=tuple((member.display_name or member.name, member.program) for member in team.members),
         task=team.task,
     )
 

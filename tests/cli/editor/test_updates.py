@@ -26,6 +26,7 @@ from bullpen.team.reader import read_team
 from bullpen.turn_events import ApprovalAsked, Event, TextDelta, TodoItem, TodoList, ToolFinished, ToolStarted, Usage
 from bullpen.view.commands import typed_choice
 from bullpen.view.decisions import decisions
+from bullpen.view.state import Spent
 
 TEAM = read_team(
     'name = "shop"\n[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["a"]\n'
@@ -124,8 +125,17 @@ def test_plans_of_all_are_one_and_end_with_their_turns() -> None:
     ]
 
 
+def test_an_editor_is_not_told_an_estimate_as_what_was_spent() -> None:
+    updates = Updates(TEAM, Path("/work"), lambda: Spent(cost_usd=1.5, is_estimate=True))
+
+    [one] = told(began("1", "max"), ended("1", "max", usage=Usage(input_tokens=5, context_window=9)), updates=updates)
+
+    meta = {"estimatedCost": {"amount": 1.5, "currency": "USD"}}
+    assert one == {"sessionUpdate": "usage_update", "used": 5, "size": 9, "_meta": meta}
+
+
 def test_what_was_used_is_told_with_what_the_conversation_has_cost() -> None:
-    updates = Updates(TEAM, Path("/work"), lambda: 1.5)
+    updates = Updates(TEAM, Path("/work"), lambda: Spent(cost_usd=1.5))
     usage = Usage(input_tokens=100, output_tokens=20, cached_tokens=10, context_window=1000)
 
     [one] = told(began("1", "max"), ended("1", "max", usage=usage), updates=updates)

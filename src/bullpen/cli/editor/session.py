@@ -58,7 +58,7 @@ class EditorSession:
         self.mode = DEFAULT
         self._client = client
         self._sender = sender
-        self._updates = Updates(conversation.team, root, lambda: conversation_view(conversation).total.cost_usd)
+        self._updates = Updates(conversation.team, root, lambda: conversation_view(conversation).total)
         self._doing = asyncio.Lock()
         self._written = io.StringIO()
         show = Show(StreamPage(self._written), Colours(None, on=False), self._decisions, in_chat=True)

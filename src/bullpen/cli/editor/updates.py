@@ -32,6 +32,7 @@ from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, check_light, check_line
 from bullpen.view.happened import happened
 from bullpen.view.messages import was_streamed
+from bullpen.view.state import Spent
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import ENDED
 
@@ -54,14 +55,14 @@ class _Turn(Struct):
 class Updates:
     """Makes updates of events, for one session."""
 
-    def __init__(self, team: Team, root: Path, cost: Callable[[], float | None] = lambda: None) -> None:
-        """Make updates for a team in a folder; `cost` says what the conversation has cost so far, if that is known."""
+    def __init__(self, team: Team, root: Path, spent: Callable[[], Spent] = Spent) -> None:
+        """Make updates for a team in a folder; `spent` says what the conversation has used so far."""
         self.own: list[str] = []
         """What was said in this editor, which shows it already."""
         self.usage = Usage()
         """What turns have used that ended since somebody set it back."""
         self._folders = {agent.name: str(root / agent.cwd) for agent in team.agents}
-        self._cost = cost
+        self._spent = spent
         self._shows_people = len(team.people) > 1
         self._turns: dict[str, _Turn] = {}
         self._live = ""
@@ -210,8 +211,7 @@ class Updates:
         )
         if usage.context_window:
             used = usage.input_tokens + usage.output_tokens
-            cost = self._cost()
-            known = {} if cost is None else {"cost": {"amount": cost, "currency": "USD"}}
+            known = _cost(self._spent())
             yield {"sessionUpdate": "usage_update", "used": used, "size": usage.context_window, **known}
 
     def _remark(self, event: ConversationEvent) -> Iterator[Update]:
@@ -237,6 +237,14 @@ class Updates:
         name = f"**{speaker}:**\n\n" if is_new and speaker != US else ""
         self._speaker = speaker
         yield _text("agent_message_chunk", f"{space}{name}{text}")
+
+
+def _cost(spent: Spent) -> Update:
+    """Return what was spent. An editor shows it as what it is, so an estimate goes where it shows nothing of it."""
+    if spent.cost_usd is None:
+        return {}
+    cost = {"amount": spent.cost_usd, "currency": "USD"}
+    return {"_meta": {"estimatedCost": cost}} if spent.is_estimate else {"cost": cost}
 
 
 def _text(kind: str, text: str) -> Update:

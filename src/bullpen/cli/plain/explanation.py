@@ -78,6 +78,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     yield safe_line(f"answers   #{answers.sequence} {answers.speaker}: {answers.first_words}")
     if asked.id != answers.id:
         yield safe_line(f"asked by  #{asked.sequence} {asked.speaker}: {asked.first_words}")
+    if explanation.stand_in:
+        yield safe_line(f"by        {explanation.stand_in}, in the role of {explanation.member}")
     if explanation.session is not None:
         yield safe_line(f"session   {explanation.in_session}")
     if turn is None:
