@@ -11,6 +11,8 @@ from bullpen.testing.stage import Script
 PAGE = ROOT / "docs" / "templates.md"
 REVIEW: Script = [{"say": "price.py: a magic number."}]
 ARGUMENT: Script = [{"say": "Floats round, integers do not."}]
+APPROVE: Script = [{"say": "[VERDICT: approve]"}]
+VETO: Script = [{"say": "price.py:2 has a key in it. Read it from the environment.\n\n[VERDICT: changes]"}]
 CLAUDE: list[Script] = [
     *(REVIEW, REVIEW),
     [{"say": "Two findings: one must change, one is a matter of taste."}],
@@ -19,6 +21,7 @@ CLAUDE: list[Script] = [
     [{"write_file": {"path": "price.py", "text": "PRICE = 2\n"}}, {"say": "Mended."}],
     *(ARGUMENT, ARGUMENT),
     [{"say": "Yes: integers. What would change my mind: a currency with fractions of a cent."}],
+    *(APPROVE, APPROVE, VETO, VETO),
     [{"say": "The test wants 2. [NEXT: checker]"}],
     [{"say": "**Cause**: price.py:1 is 1, and the test wants 2."}],
 ]
@@ -34,7 +37,8 @@ def test_every_template_on_the_page_works(tmp_path: Path) -> None:
 
     follow(PAGE, shop)
 
-    assert (shop.folder / "price.py").read_text(encoding="utf-8") == "PRICE = 2\n"
+    assert shop.run("git show HEAD:price.py").stdout == "PRICE = 2\n"
+    assert shop.run("git log --format=%s").stdout.splitlines()[0] == "Correct the price"
     assert (tmp_path / "claude.turns").stat().st_size == len(CLAUDE)
 
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "doctor": "report which agents are ready, and what to do about those that are not",
     "chat": "talk with a team in the terminal",
     "run": "send one message, unattended, and show what happens",
+    "hook": "let agents read what is staged before each commit, and stop it if they want changes",
     "inbox": "answer what agents ask, in every conversation that some process has open",
     "preview": "show the exact prompt that an agent would be given",
     "sessions": "list, show, search, fork, export and delete conversations",

@@ -83,14 +83,14 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
             show, checks = _show(conversation), _Checks()
             tell, pause = (_print_json, lambda: None) if options.json else (show.tell, show.catch_up)
             async with following(conversation, lambda event: tell(checks.noting(event)), pause) as follower:
-                ending = await _say_and_wait(conversation, follower, message, options, interruptions)
+                ending = await say_and_wait(conversation, follower, message, options, interruptions)
             if ending == "done" and checks.is_any_broken:
                 ending = "red"
             say_next(conversation, ending, opening.db, why=checks.why_nobody)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
 
 
-async def _say_and_wait(
+async def say_and_wait(
     conversation: Conversation,
     follower: Follower,
     message: str | None,

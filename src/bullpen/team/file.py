@@ -20,11 +20,13 @@ class LoadedTeam(Struct, frozen=True, kw_only=True):
     text: str
     path: Path
     """Absolute; links in its folder are resolved."""
+    folder: Path | None = None
+    """Where its agents work if not in the folder of the file: in another worktree of the same repository."""
 
     @property
     def root(self) -> Path:
         """The folder that everything in the file is relative to."""
-        return self.path.parent
+        return self.folder or self.path.parent
 
 
 def read_loaded(path: Path, text: str) -> LoadedTeam:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bullpen.permissions import Permission
 
-NAMES = ("pair", "plan-build-test", "review", "debate", "triage")
+NAMES = ("pair", "plan-build-test", "review", "debate", "second-opinion", "triage")
 """In the order in which they are listed; the first is the one that people get who name none."""
 RENAMED = {"design-build-test": "plan-build-test"}
 
