@@ -44,6 +44,7 @@ BullpenError
 ├── NothingToForget         the member has no session of its own
 ├── NothingToMerge          everything that an agent did is in the shared folder already
 ├── NothingToPick           none of several results can be picked or dropped now
+├── NothingToReview         no review is open, or none waits for a person
 ├── NothingToUndo           no changes of files can be taken back, or brought back
 ├── OutputExists            the output file exists already
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
@@ -355,6 +356,10 @@ class NothingToForget(BullpenError):
 
 class NothingToPick(BullpenError):
     """None of several results can be picked or dropped now, or not the one that is named."""
+
+
+class NothingToReview(BullpenError):
+    """No review is open, or none waits for a person, or it is not clear which one is meant."""
 
 
 class NothingToMerge(BullpenError):

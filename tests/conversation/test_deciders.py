@@ -89,14 +89,28 @@ async def test_what_changes_nothing_is_not_a_decision_and_nobody_decides_as_an_a
 CONFLICTS = {"take", "keep", "resolve", "apart", "merge"}
 SEVERAL = {"pick", "discard"}
 QUESTIONS = {"yes", "no", "stop", "instead"}
-ELSEWHERE = {"note", "tell", *QUESTIONS, "allow", "dismiss", "forget", "undo", "redo", "rewind", *CONFLICTS, *SEVERAL}
+REVIEWS = {"again", "end-review"}
+ELSEWHERE = {
+    "note",
+    "tell",
+    *QUESTIONS,
+    "allow",
+    "dismiss",
+    "forget",
+    "undo",
+    "redo",
+    "rewind",
+    *CONFLICTS,
+    *SEVERAL,
+    *REVIEWS,
+}
 
 
 @pytest.mark.parametrize("action", sorted(set(ACTIONS) - ELSEWHERE))
 async def test_every_action_says_who_decided(action: str, shop: Stage) -> None:
     """A note is a message and has its speaker; what an agent asks for is tested in test_allowing.py, what it forgets in
-    test_forgetting.py, what is taken back in test_files.py, one of several results in test_best_of.py, what is
-    answered to an agent in test_approvals.py."""
+    test_forgetting.py, what is taken back in test_files.py, one of several results in test_best_of.py, reviews in
+    test_reviews.py, what is answered to an agent in test_approvals.py."""
     given: dict[str, dict[str, Any]] = {
         "ask": {"names": "c"},
         "hand-over": {"member": "c"},

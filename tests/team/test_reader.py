@@ -77,6 +77,9 @@ may_set_task = true
 may_drop = true
 workspace = "own"
 pool = "gpu-box"
+reviews = "sarah"
+until = "approved"
+most_rounds = 3
 
 [[member]]
 name = "sarah"
@@ -155,6 +158,9 @@ def test_a_file_with_every_key() -> None:
                 may_drop=True,
                 workspace="own",
                 pool="gpu-box",
+                reviews="sarah",
+                until="approved",
+                most_rounds=3,
             ),
             Member(
                 name="sarah",
@@ -855,3 +861,27 @@ def test_who_cannot_stand_in(stand_in: str, problem: str) -> None:
         f'[[member]]\nname = "max"\nagent = "claude"\nstand_in = ["{stand_in}"]\n'
     )
     assert [str(one) for one in problems] == [f"line 19, member.5.stand_in: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ('reviews = "max"', 'needs until = "approved"'),
+        ('until = "approved"', 'has an effect only with reviews = "NAME"'),
+        ("most_rounds = 2", 'has an effect only with reviews = "NAME"'),
+        ('reviews = "kim"\nuntil = "approved"', "'kim' is a person"),
+        ('reviews = "sarah"\nuntil = "approved"', "cannot review its own work"),
+        ('reviews = "mex"\nuntil = "approved"', "there is no such agent"),
+        ('reviews = "eva"\nuntil = "approved"', "what a reviewer says is not reviewed"),
+        ('reviews = "max"\nuntil = "merged"', 'must be "approved"'),
+        ('reviews = "max"\nuntil = "approved"', "eva reviews 'max' already"),
+    ],
+)
+def test_what_is_wrong_with_a_reviewer_is_said(keys: str, problem: str) -> None:
+    eva = '[[member]]\nname = "eva"\nagent = "codex"\nreviews = "max"\nuntil = "approved"\n'
+    text = f'{TWO}{eva}[[member]]\nname = "sarah"\nagent = "codex"\n{keys}\n'
+
+    with pytest.raises(InvalidTeam) as raised:
+        read_team(text)
+
+    assert problem in str(raised.value)

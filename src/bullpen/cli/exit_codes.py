@@ -11,7 +11,7 @@ from bullpen.text.safe import printable
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.status_lines import NOTHING_KEPT, left_open_lines
 
-Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "red", "interrupted"]
+Ending = Literal["done", "undecided", "paused", "timeout", "nobody", "red", "unapproved", "interrupted"]
 
 ENDINGS: dict[Ending, int] = {
     "done": 0,
@@ -20,6 +20,7 @@ ENDINGS: dict[Ending, int] = {
     "timeout": 5,
     "nobody": 6,
     "red": 7,
+    "unapproved": 8,
     "interrupted": 130,
 }
 
@@ -34,6 +35,7 @@ exit codes:
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team, or what it wants is not possible; it is stored
   7    done, but a check was red when it last ran
+  8    a review has not ended with an approval: a person decides, or has ended it, or it has not come so far
   130  Ctrl-C; the running turns were cancelled. A second Ctrl-C leaves at once
 """
 
@@ -43,7 +45,9 @@ def ending_of(conversation: Conversation) -> Ending:
     view = conversation_view(conversation)
     if view.undecided or any(one.kind in ("allow", "conflict", "pick") for one in view.decisions):
         return "undecided"
-    return "done" if view.paused is None else "paused"
+    if view.paused is not None:
+        return "paused"
+    return "unapproved" if any(not one.is_over for one in conversation.progress.reviews.values()) else "done"
 
 
 def say_next(conversation: Conversation, ending: Ending, db: Path | None, *, why: str = "") -> None:
@@ -66,6 +70,8 @@ def _lines(view: ConversationView, ending: Ending, db: Path | None, why: str) ->
             yield f"Nobody was asked. {why or 'The message names nobody in the team.'}"
         case "red":
             yield "A check is red."
+        case "unapproved":
+            yield "Not approved."
         case "undecided" | "done":
             pass
     yield from left_open_lines(view)

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -80,12 +81,14 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
             if options.approve != ["ask"]:
                 rules = tuple(rule for rule in options.approve if rule != "deny")
                 conversation.approvals.unattended = Unattended(allow=rules)
-            show, checks = _show(conversation), _Checks()
+            show, checks, reviews = _show(conversation), _Checks(), dict(conversation.progress.reviews)
             tell, pause = (_print_json, lambda: None) if options.json else (show.tell, show.catch_up)
             async with following(conversation, lambda event: tell(checks.noting(event)), pause) as follower:
                 ending = await say_and_wait(conversation, follower, message, options, interruptions)
             if ending == "done" and checks.is_any_broken:
                 ending = "red"
+            if ending == "done" and _was_ended(conversation, reviews):
+                ending = "unapproved"
             say_next(conversation, ending, opening.db, why=checks.why_nobody)
     return interruptions.exit_code if interruptions.exit_code is not None else ENDINGS[ending]
 
@@ -137,6 +140,12 @@ class _Checks:
         if isinstance(event, Checked):
             self._last[event.result.name, event.result.workspace] = event.result.is_broken
         return event
+
+
+def _was_ended(conversation: Conversation, before: Mapping[str, object]) -> bool:
+    """Return whether a person has ended a review meanwhile without an approval."""
+    now = conversation.progress.reviews
+    return any(one.state == "ended" and one != before.get(name) for name, one in now.items())
 
 
 def _asked_nobody(conversation: Conversation, said: ConversationMessage | None) -> bool:

@@ -22,6 +22,7 @@ from bullpen.conversation.events import (
     Unallowed,
     Undecided,
 )
+from bullpen.conversation.reviews import routed
 from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.markers.grammar import Markers
@@ -159,6 +160,7 @@ def agent_reply(
     """Return what an agent's reply changes; the notes say what else in it could not be done."""
     is_apart = turn.id in turns_apart(state.progress.rounds)
     route = _route_of_reply(router, state, agent, markers, turn, notes)
+    route = routed(team, state.progress, agent, turn, text, markers, route)
     drops = _dropped(route, state)
     before = without_questions(state.progress, (turn.id for turn in drops))
     turns = _turns(route, state, message_id)

@@ -32,6 +32,7 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import Memories
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
+from bullpen.conversation.review_loop import ReviewLoop
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.conversation.turn_agents import NOBODY, TurnAgents
@@ -102,11 +103,13 @@ class Conversation:
         """For each member that may edit files, the folder in which it may."""
         self._files = TurnFiles(self._journal, file_history, of_turns, team.checks, check_runner, root)
         self._best_of = BestOfSeveral(team, self._journal, file_history, self._files)
+        self.reviews = ReviewLoop(self._journal, file_history, of_turns, self._files)
+        """What agents review of each other's work."""
         self.approvals = Approvals(self._journal, standing)
         """What running agents ask."""
         self._turns = TurnLoop(
             *(team, self._router, self._journal, of_turns, prompts, memories),
-            *(self.workspaces, self._files, self._best_of, self.approvals),
+            *(self.workspaces, self._files, self._best_of, self.reviews, self.approvals),
         )
         self._loops: list[asyncio.Task[None]] = []
 

@@ -14,6 +14,7 @@ from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.progress import MergeConflict
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Candidate, Round
 from bullpen.text.asked_words import words_of
 from bullpen.text.names import listed
@@ -188,6 +189,25 @@ class Unpicked(Struct, frozen=True, kw_only=True, tag="unpicked", tag_field="typ
         return cls(round=key, candidates=(*done, *one.in_state("failed")), text=" ".join(filter(None, sentences)))
 
 
+class Unapproved(Struct, frozen=True, kw_only=True, tag="unapproved", tag_field="type"):
+    """A review has not ended with an approval, and a person decides: one more round, or the end of it."""
+
+    builder: str
+    reviewer: str
+    turn_id: str
+    """The last turn in which the reviewer was asked."""
+    rounds: int
+    """How many there were."""
+    text: str
+
+    @classmethod
+    def of(cls, one: Review) -> "Unapproved":
+        """Return the event for a review about which a person decides."""
+        text = f"{one.why_asked} Should {one.reviewer} and {one.builder} continue for one more round?"
+        turn_id = one.rounds[-1].turn if one.rounds else ""
+        return cls(builder=one.builder, reviewer=one.reviewer, turn_id=turn_id, rounds=len(one.rounds), text=text)
+
+
 class Offered(Struct, frozen=True, kw_only=True, tag="offered", tag_field="type"):
     """An agent's reply offers answers with [ASK: …]; the one that a person chooses is said to it."""
 
@@ -359,6 +379,7 @@ ConversationEvent = (
     | Unallowed
     | Conflicted
     | Unpicked
+    | Unapproved
     | Offered
     | Asked
     | Answered

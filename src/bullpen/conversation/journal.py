@@ -9,6 +9,7 @@ from bullpen.context.history import History
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
+from bullpen.conversation import reviews
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Paused, TaskSet
@@ -29,6 +30,7 @@ class Journal:
 
     def __init__(self, team: Team, state: ConversationState, history: History) -> None:
         self.state = state
+        self._team = team
         self.context = ContextManager(
             max_bytes=max((agent.max_bytes for agent in team.agents), default=DEFAULT_MAX_BYTES),
             whitespace=team.whitespace,
@@ -75,7 +77,7 @@ class Journal:
         """Store an entry, apply it in memory, and publish its events. The caller must hold the lock."""
         if self.lost is not None:
             raise self.lost
-        entry = follow(self.state, entry)
+        entry = reviews.follow(self._team, self.state, follow(self.state, entry))
         try:
             stored = await self.state.commit(entry)
         except (NotTheOwner, UnknownConversation, StoreUncertain) as error:

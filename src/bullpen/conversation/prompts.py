@@ -21,12 +21,14 @@ from bullpen.conversation.judging import results_for_judge
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import digest
 from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, in_session
+from bullpen.conversation.review_words import question
 from bullpen.conversation.visible_history import VisibleHistory
 from bullpen.errors import InstructionFileProblem
 from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Round
 from bullpen.store.base import Store
 from bullpen.team.hand_over_note import hand_over_note
@@ -100,6 +102,7 @@ class Prompts:
         plan: SessionPlan | None = None,
         remark: str = "",
         hidden: Collection[str] = (),
+        review: Review | None = None,
     ) -> PreparedTurn:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last turns.
 
@@ -108,7 +111,11 @@ class Prompts:
         current, hidden_ids = self._answered.by(turn)
         rivals = replies_of(self._store, self._conversation_id, hidden)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
-        shown = self.wanted_by(current.message, agent, self._asking(turn), hidden=hidden)
+        if review is None:
+            shown = self.wanted_by(current.message, agent, self._asking(turn), hidden=hidden)
+        else:
+            where, room = (self._store, self._conversation_id, review), _room(agent, current.message)
+            shown = question(*where, room, hidden, has_checks=bool(self._team.checks))
         return self.for_message(
             current.message,
             agent,
@@ -351,7 +358,7 @@ class Prompts:
     def _everyone(self) -> tuple[str, ...]:
         """Return everyone who could speak in the prompt: the team, and former members."""
         members = (name for member in self._team.members for name in _names_of(member))
-        ours = [BULLPEN] if self._team.checks else []
+        ours = [BULLPEN] if self._team.has_own_voice else []
         speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
         return tuple(dict.fromkeys([*members, *ours, *speakers]))
 

@@ -3,6 +3,7 @@
 from bullpen.conversation import conflicts
 from bullpen.conversation.memories import Memories
 from bullpen.conversation.prepared_turn import SessionPlan
+from bullpen.conversation.review_words import for_builder
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Team
@@ -29,5 +30,6 @@ def remark_for(
         memories.checks_note(turn),
         conflicts.note_for(turn.member, progress),
         ONE_OF_SEVERAL if is_one_of_several else "",
+        *(for_builder(one) for one in progress.reviews.values() if one.state == "building" and one.turn == turn.id),
     )
     return " ".join(filter(None, notes))

@@ -13,6 +13,7 @@ from bullpen.conversation.events import (
     Paused,
     PauseKind,
     Unallowed,
+    Unapproved,
     Unpicked,
 )
 from bullpen.conversation.state import ConversationState
@@ -51,8 +52,9 @@ def opening_events(state: ConversationState) -> list[ConversationEvent]:
     unallowed = [Unallowed.of(turn, state.progress.unallowed[turn.id]) for turn in state.unallowed.values()]
     conflicts = [Conflicted.of(turn, conflict) for turn, conflict in state.progress.conflicts.items()]
     rounds = [Unpicked.of(key, one) for key, one in state.progress.rounds.items() if one.state == "asking"]
+    reviews = [Unapproved.of(one) for one in state.progress.reviews.values() if one.state == "asking"]
     asks = [Offered.of(turn, ask) for turn, ask in state.progress.asks.items()]
-    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *rounds, *unallowed, *asks]
+    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *rounds, *reviews, *unallowed, *asks]
 
 
 def _kind(state: ConversationState) -> PauseKind:

@@ -27,6 +27,7 @@ from bullpen.conversation.patience import patiently
 from bullpen.conversation.prepared_turn import PreparedTurn, SessionPlan
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.remarks import remark_for
+from bullpen.conversation.review_loop import ReviewLoop
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.stand_ins import StandIns
 from bullpen.conversation.toolbox import Toolbox, with_notes
@@ -39,6 +40,7 @@ from bullpen.prices.lists import Prices
 from bullpen.routing.obstacles import may_begin
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.reviews import review_of
 from bullpen.routing.rounds import hidden_from, is_judges, round_of
 from bullpen.routing.router import Router
 from bullpen.store.base import PoolOrder, TurnEnd
@@ -66,6 +68,7 @@ class TurnLoop:
         workspaces: Mapping[str, str],
         files: TurnFiles,
         best_of: BestOfSeveral,
+        reviews: ReviewLoop,
         approvals: Approvals,
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
@@ -80,6 +83,7 @@ class TurnLoop:
         self._memories = memories
         self._files = files
         self._best_of = best_of
+        self._reviews = reviews
         self._approvals = approvals
         self._prices = Prices(team.prices)
         self._stand_ins = StandIns(team, journal, agents, files.has_changed)
@@ -99,6 +103,7 @@ class TurnLoop:
             await self._files.own.marks.look()
             async with self._journal.lock:
                 await self._best_of.advance()
+                await self._reviews.advance()
                 turns = await self._next_turns()
             for turn in turns:
                 self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
@@ -117,7 +122,8 @@ class TurnLoop:
             return self._prompts.for_judge(turn, agent, found[1])
         remark = remark_for(turn, self._team, progress, self._memories, plan, is_one_of_several=found is not None)
         hidden = hidden_from(progress.rounds, turn.member)
-        return self._prompts.for_turn(turn, agent, plan=plan, remark=remark, hidden=hidden)
+        review = review_of(progress.reviews, turn.id)
+        return self._prompts.for_turn(turn, agent, plan=plan, remark=remark, hidden=hidden, review=review)
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""

@@ -13,6 +13,7 @@ from bullpen.memory import MemberMemory, Memory, SessionUse, made_to_forget
 from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.rests import Rest
+from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Round
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
@@ -162,6 +163,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each message that returned checks, how many times in a row each of them was by then."""
     rounds: dict[str, Round] = {}
     """Best of several: for the first turn of each, who does the task, and what was picked."""
+    reviews: dict[str, Review] = {}
+    """For each agent whose work is reviewed, its last review."""
     asks: dict[str, OpenAsk] = {}
     """For the last turn of each agent that offered answers with [ASK: …]: until a person or the agent says more."""
     rests: dict[str, Rest] = {}

@@ -30,6 +30,7 @@ def hand_over_note(team: Team, member: Member) -> str:
             *_who_is_here(team, member, others),
             *_how_to_hand_over(reachable, others),
             *([f"A person is asked before a hand-over to {', '.join(asks_first)} takes effect."] if asks_first else ()),
+            *_reviews(team, member),
             *_other_markers(member),
             *((OWN_WORKSPACE,) if member.workspace == "own" and member.permissions != "read-only" else ()),
         ]
@@ -71,6 +72,16 @@ def _how_to_hand_over(reachable: list[Member], others: list[Member]) -> list[str
         lines.append(f"You may hand over only to: {', '.join(other.name for other in reachable)}.")
     lines.append("Spell names as above. Without a marker the conversation returns to the person who asked.")
     return lines
+
+
+def _reviews(team: Team, member: Member) -> list[str]:
+    reviewer = team.reviewer_of(member.name)
+    if reviewer is not None:
+        return [f"{reviewer.name} reviews what you change, when you hand over to nobody, until it approves."]
+    if member.reviews:
+        asked = f"You review what {member.reviews} changes, whenever you are asked for a verdict"
+        return [f"{asked}: end that reply with [VERDICT: approve] or [VERDICT: changes]."]
+    return []
 
 
 def _other_markers(member: Member) -> list[str]:

@@ -201,6 +201,9 @@ AGENT_KEYS = PERSON_KEYS | {
     "tools": _FLAG,
     "may_set_task": _FLAG,
     "may_drop": _FLAG,
+    "reviews": _TEXT,
+    "until": _one_of("approved"),
+    "most_rounds": _whole(1),
 }
 CHECK_KEYS = {
     "command": _COMMAND,

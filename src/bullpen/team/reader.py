@@ -22,6 +22,7 @@ from bullpen.team.keys import (
     check_name,
 )
 from bullpen.team.lead import read_lead
+from bullpen.team.reviewers import review_problems
 from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
 from bullpen.team.team import BULLPEN, EVERYONE, Check, Limits, Member, Team
@@ -82,6 +83,8 @@ class _Reader(TableReader):
         self._check_names(team)
         self._check_names_of_checks(team)
         self._check_stand_ins(team)
+        for path, text in review_problems(team):
+            self.problem(path, text)
         return team
 
     def _prices(self) -> Iterator[tuple[str, Price]]:
@@ -190,12 +193,11 @@ class _Reader(TableReader):
                     ("check", index), f"another check is called {shown(check.name)}, too. Give it another name"
                 )
             seen.add(normalized(check.name))
-        for index, member in enumerate(team.members if team.checks else ()):
+        for index, member in enumerate(team.members if team.has_own_voice else ()):
             for key in ("name", "display_name"):
                 if normalized(getattr(member, key)) == BULLPEN:
-                    text = (
-                        f"{shown(getattr(member, key))} is who speaks for the checks. Call this member something else"
-                    )
+                    who = shown(getattr(member, key))
+                    text = f"{who} is who speaks for checks and reviews. Call this member something else"
                     self.problem(("member", index, key), text)
 
     def _check_is_free(self, path: Path, name: str, owners: dict[str, tuple[str | int, str]]) -> None:

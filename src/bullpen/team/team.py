@@ -16,6 +16,7 @@ MemoryKind = Literal["own", "shared"]
 WorkspaceKind = Literal["own", "shared"]
 OnRed = Literal["ask", "return"]
 OnInterrupted = Literal["ask", "retry-once"]
+Until = Literal["approved"]
 
 DEFAULT_WINDOW_BYTES = 64 * 1024
 SMALLEST_WINDOW = 5
@@ -120,6 +121,12 @@ class Member(Struct, frozen=True, kw_only=True):
     may_set_task: bool = False
     may_drop: bool = False
     """Whether its [DROP: …] takes effect."""
+    reviews: str = ""
+    """The agent whose work it reviews; empty: nobody's."""
+    until: Until | None = None
+    """When such a review ends."""
+    most_rounds: int = 5
+    """How many times in a row it is asked for a verdict before a person decides."""
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -169,6 +176,15 @@ class Team(Struct, frozen=True, kw_only=True):
     def member(self, name: str) -> Member:
         """Return a member by its exact name."""
         return next(member for member in self.members if member.name == name)
+
+    def reviewer_of(self, name: str) -> Member | None:
+        """Return the agent that reviews what another one does."""
+        return next((member for member in self.members if member.reviews == name), None)
+
+    @property
+    def has_own_voice(self) -> bool:
+        """Whether bullpen itself asks agents for something: to fix what checks say, or what a review asks for."""
+        return bool(self.checks) or any(member.reviews for member in self.members)
 
     @property
     def first_to_answer(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ SIGNS: dict[MemberStatus, tuple[str, str]] = {
     "idle": ("○", "dim"),
 }
 LEAST_WIDTH = 20
+LONGEST_REVIEW = 120
 
 Words = tuple[str, str]
 """A text and its style."""
@@ -56,7 +57,10 @@ class MembersPanel(Static):
         width = max(LEAST_WIDTH, self.content_size.width)
         remembered = list(_remembered(member.memory)) if member.memory else []
         parts = [*_lines(list(_spent(member)), width), *_lines(remembered, width)]
-        return Content("\n").join([first, *doing, *parts])
+        review = (
+            [Content.styled(f"  {one_line(member.review, LONGEST_REVIEW)}", "$text-accent")] if member.review else []
+        )
+        return Content("\n").join([first, *doing, *review, *parts])
 
 
 def _kind(member: MemberView) -> str:

@@ -53,6 +53,12 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turn: str | None = None
 
 
+class Reviewed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A review, by one of its members; without one, the only one."""
+
+    member: str | None = None
+
+
 class Leftover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of several results that was not picked, by its member or its turn; or all that are left of a task."""
 
@@ -283,6 +289,11 @@ def read_note(text: str, _: Team) -> Text:
     if not text:
         raise BullpenError("/note needs a text, for example: /note the deadline is Friday")
     return Text(text=text)
+
+
+def read_reviewed(text: str, _: Team) -> Reviewed:
+    """Return the name that somebody typed, if any."""
+    return Reviewed(member=text or None)
 
 
 def read_words(text: str, _: Team) -> Text:

@@ -1,7 +1,7 @@
 """What the commands that change a conversation do; each returns what to tell the person, if there is more to tell."""
 
 from bullpen.approvals import Answer
-from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.conversation import Conversation, decider
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
 from bullpen.text.names import listed, normalized
 from bullpen.view.command_arguments import (
@@ -12,6 +12,7 @@ from bullpen.view.command_arguments import (
     Nothing,
     OneAnswer,
     OneTurn,
+    Reviewed,
     Task,
     Text,
     ThatTurn,
@@ -120,6 +121,18 @@ def _question(conversation: Conversation, given: OneAnswer) -> tuple[str, str]:
 async def continue_turns(conversation: Conversation, _: Nothing, person: str | None) -> str:
     """Continue after a pause."""
     await conversation.continue_turns(by=person)
+    return ""
+
+
+async def continue_review(conversation: Conversation, given: Reviewed, person: str | None) -> str:
+    """Let a review continue for one more round."""
+    await conversation.reviews.again(given.member, by=person or decider(conversation.team))
+    return ""
+
+
+async def end_review(conversation: Conversation, given: Reviewed, person: str | None) -> str:
+    """End a review without an approval."""
+    await conversation.reviews.end(given.member, by=person or decider(conversation.team))
     return ""
 
 

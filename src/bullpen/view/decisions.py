@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unapproved, Unpicked
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.errors import BullpenError
 from bullpen.routing.asks import Asks, OpenAsk
@@ -27,7 +27,7 @@ MOST_WORDS = 300
 ASK = "reply"
 """The question of a reply that offers answers with [ASK: …]. Those of running turns have ids of their CLI."""
 
-Kind = Literal["question", "failed", "conflict", "pick", "allow", "paused", "held", "missed", "trouble"]
+Kind = Literal["question", "failed", "conflict", "pick", "review", "allow", "paused", "held", "missed", "trouble"]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -88,6 +88,7 @@ def decisions(
     unallowed: Sequence[Unallowed] = (),
     conflicts: Sequence[Conflicted] = (),
     unpicked: Sequence[Unpicked] = (),
+    unapproved: Sequence[Unapproved] = (),
     paused: str | None,
     waiting: int,
     held: Sequence[str],
@@ -104,6 +105,7 @@ def decisions(
     failed = [_about_turn(ended, names) for ended in reversed(undecided)]
     found = [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
     found += [_about_results(asked, is_only=len(unpicked) == 1) for asked in reversed(unpicked)]
+    found += [_about_review(asked, is_only=len(unapproved) == 1) for asked in reversed(unapproved)]
     found += [_about_unallowed(asked) for asked in reversed(unallowed)]
     if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
@@ -343,6 +345,25 @@ def _about_results(asked: Unpicked, *, is_only: bool) -> Decision:
         others=done,
         choices=(*((pick,) if done else ()), discard),
     )
+
+
+def _about_review(asked: Unapproved, *, is_only: bool) -> Decision:
+    given, which = {"member": asked.builder}, "" if is_only else f" {asked.builder}"
+    again = Choice(
+        action="again",
+        label="One more round",
+        typed=f"/again{which}",
+        purpose=f"let {asked.reviewer} and {asked.builder} continue for one more round",
+        given=given,
+    )
+    end = Choice(
+        action="end-review",
+        label="End the review",
+        typed=f"/end-review{which}",
+        purpose="end it without an approval; everything stays as it is",
+        given=given,
+    )
+    return Decision(kind="review", text=asked.text, turn=asked.turn_id, member=asked.builder, choices=(again, end))
 
 
 def shortened_partial(ended: UndecidedTurn) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unapproved, Unpicked
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
@@ -89,6 +89,8 @@ class MemberView(Struct, frozen=True, kw_only=True):
     working: Working | None = None
     memory: MemoryView | None = None
     """What it remembers between its turns; None for a person."""
+    review: str = ""
+    """What it reviews now, and how far that is: "sarah reviews max: round 2 of 5, waiting for max"."""
 
 
 class QueuedTurn(Struct, frozen=True, kw_only=True):
@@ -270,6 +272,7 @@ def _view(
     )
     waits = obstacles(waiting, situation if team is None else _with_team(situation, team, progress))
     unpicked = [Unpicked.of(key, one) for key, one in progress.rounds.items() if one.state == "asking"]
+    unapproved = [Unapproved.of(one) for one in progress.reviews.values() if one.state == "asking"]
     found = decisions(
         undecided=undecided,
         asked=asked,
@@ -277,6 +280,7 @@ def _view(
         unallowed=unallowed,
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         unpicked=unpicked,
+        unapproved=unapproved,
         paused=known.paused,
         waiting=len(waiting),
         held=[turn.member for turn in waiting if turn.id in held],
@@ -290,7 +294,7 @@ def _view(
         status=_status(
             known,
             working,
-            needs_decision=bool(undecided or unallowed or progress.conflicts or unpicked),
+            needs_decision=bool(undecided or unallowed or progress.conflicts or unpicked or unapproved),
             can_begin=len(waits) < len(waiting),
         ),
         members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),
@@ -328,6 +332,7 @@ def _members(
     colours = colours_of(team) if team else {}
     running = {one.member: one for one in working}
     failed = {ended.member for ended in undecided}
+    reviews = {one.reviewer: one.sentence for one in progress.reviews.values() if not one.is_over}
     for member in team.members if team else ():
         name = member.name
         status: MemberStatus = (
@@ -351,6 +356,7 @@ def _members(
             status=status,
             working=running.get(name),
             memory=memory_view(member, memories.get(name), progress) if member.type == "ai" else None,
+            review=reviews.get(name, ""),
         )
 
 

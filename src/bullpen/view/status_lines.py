@@ -24,6 +24,7 @@ def queue_lines(view: ConversationView) -> list[str]:
     for turn in view.queue:
         state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.waits_for or "waiting"
         lines.append(f"turn {turn.turn}  {turn.member}: {state}")
+    lines += [member.review for member in view.members if member.review]
     lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]
     lines += [
         f"turn {one.turn}  {one.member}: /take, /keep, /resolve or /apart?"
@@ -33,6 +34,7 @@ def queue_lines(view: ConversationView) -> list[str]:
     lines += [
         f"turn {one.turn}  {_names(one)}: /pick NAME or /discard all?" for one in view.decisions if one.kind == "pick"
     ]
+    lines += [f"{one.text} /again or /end-review?" for one in view.decisions if one.kind == "review"]
     return lines or ["No turn is running or waiting."]
 
 
@@ -47,6 +49,9 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
         yield f"Not merged: {', '.join(conflicts)}. In chat: /take, /keep, /resolve NAME or /apart."
     if unpicked := [_names(one) for one in view.decisions if one.kind == "pick"]:
         yield f"Nothing is picked yet: {'; '.join(unpicked)}. In chat: /compare, /pick NAME or /discard all."
+    for one in view.decisions:
+        if one.kind == "review":
+            yield f"Not approved: {one.text} In chat: /again or /end-review."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
 
@@ -75,6 +80,7 @@ def _status(view: ConversationView) -> Iterator[str]:
     asked |= {one.turn: _names(one) for one in view.decisions if one.kind == "pick"}
     if decide := undecided | asked:
         yield f"your decision: {', '.join(f'{member} (turn {turn})' for turn, member in decide.items())}"
+    yield from (member.review for member in view.members if member.review)
     if view.paused is not None:
         yield "paused"
 
@@ -98,3 +104,5 @@ def _member_lines(member: MemberView, *, is_lead: bool) -> Iterator[str]:
     yield f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
     if member.memory is not None:
         yield f"  {member.memory.sentence}"
+    if member.review:
+        yield f"  {member.review}"

@@ -34,6 +34,7 @@ from bullpen.conversation.events import (
     TurnEnded,
     TurnEvent,
     Unallowed,
+    Unapproved,
     Undecided,
     Unpicked,
 )
@@ -242,6 +243,8 @@ class Show:
                 return {("allow", turn.id)}
             case Conflicted(turn_id=turn_id):
                 return {("conflict", turn_id)}
+            case Unapproved(turn_id=turn_id):
+                return {("review", turn_id)}
             case Unpicked(round=key):
                 return {("pick", key)}
             case Paused():

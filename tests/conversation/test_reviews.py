@@ -1,0 +1,297 @@
+"""Reviews that end: only the reviewer's verdict counts, for the files that it was given for, up to a cap."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.conversation.repository_stage import Repository, said
+from tests.conversation.stage import FAIL, Stage
+
+from bullpen.conversation.conversation import Conversation
+from bullpen.conversation.events import Said, Unapproved
+from bullpen.errors import NothingToReview
+from bullpen.view.state import conversation_view
+
+ADDS_A_LINE = "echo line >> a.py"
+REVIEWS: dict[str, Any] = {"reviews": "max", "until": "approved"}
+CHANGES, APPROVE = "Please add a test. [VERDICT: changes]", "Fine. [VERDICT: approve]"
+
+
+class Reviewed(Repository):
+    """A repository with a builder and its reviewer."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self.write("a.py", "one\n")
+        self.commit()
+        stage.people_and_agents("kim", "")
+        stage.limits["identical_replies"] = 99
+        self.agent("max", ADDS_A_LINE, workspace="shared")
+
+    def reviewer(self, *turns: str, name: str = "sarah", **keys: Any) -> None:
+        self.stage.agent(name, *turns, **{**REVIEWS, **keys})
+
+    def builder_says(self, words: str, **keys: Any) -> None:
+        self.agent("max", f"{ADDS_A_LINE}; echo '{words}'", workspace="shared", **keys)
+
+
+@pytest.fixture
+def project(stage: Stage) -> Reviewed:
+    return Reviewed(stage)
+
+
+async def senders(conversation: Conversation) -> list[str]:
+    return [one.message.speaker.role_id for one in await conversation.messages(limit=100)]
+
+
+async def last(conversation: Conversation) -> str:
+    return (await conversation.messages(limit=1))[0].message.content
+
+
+def state(conversation: Conversation) -> tuple[str, int]:
+    one = conversation.progress.reviews["max"]
+    return one.state, len(one.rounds)
+
+
+async def test_a_loop_ends_with_the_reviewers_verdict(project: Reviewed) -> None:
+    project.reviewer(CHANGES, "Still no test. [VERDICT: changes]", APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert await senders(conversation) == ["kim", "max", "sarah", "max", "sarah", "max", "sarah", "bullpen"]
+        assert await last(conversation) == (
+            "sarah approved what max did, in round 3 of 5.\n\n"
+            "What was asked for:\n- round 1 (turn 2): Please add a test.\n- round 2 (turn 4): Still no test.\n\n"
+            "What was done: 3 turns of max (1, 3, 5), 1 file, +3 −0. The diff: /diff 1..5, or bullpen diff 1..5"
+        )
+        assert state(conversation) == ("approved", 3)
+        assert conversation.waits_for == "kim"
+        messages = await conversation.messages(limit=100)
+        assert messages[2].message.routing is not None
+        assert messages[2].message.routing.resolved_addressees == ("max",)
+
+
+async def test_the_reviewer_is_given_the_diff_and_told_how_to_judge(project: Reviewed) -> None:
+    project.reviewer(CHANGES, APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+    first, second = project.stage.prompts("sarah")
+    assert "This is round 1 of at most 5 in which you review what max did in turn 1." in first
+    assert "[VERDICT: approve] or [VERDICT: changes]" in first
+    assert "+line" in first
+    assert "This is round 2 of at most 5 in which you review what max did in turn 3." in second
+    built = project.prompt_of("max").read_text(encoding="utf-8")
+    assert "sarah reviews your work and has asked for changes (round 1 of at most 5)." in built
+    assert "Please add a test." in built
+
+
+@pytest.mark.parametrize(("words", "expected"), [("LGTM, ship it.", "approved"), ("可以合并。", "approved")])
+async def test_plain_words_are_a_verdict(project: Reviewed, words: str, expected: str) -> None:
+    project.reviewer("Please fix the typo.", words)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == (expected, 2)
+
+
+async def test_an_unclear_verdict_is_a_persons_to_decide(project: Reviewed) -> None:
+    project.reviewer("I would approve if I knew more.", APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("asking", 1)
+        (decision,) = conversation_view(conversation).decisions
+        assert (decision.kind, decision.member) == ("review", "max")
+        assert decision.text.startswith("sarah's reply has no clear verdict.")
+        await conversation.reviews.again(None, by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("approved", 2)
+        assert "- round 1 (turn 2, no clear verdict): I would approve if I knew more." in await last(conversation)
+
+
+async def test_verdicts_that_differ_are_not_clear(project: Reviewed) -> None:
+    project.reviewer("Its comment says [VERDICT: approve], but I say [VERDICT: changes]")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("asking", 1)
+        assert "several verdicts that differ" in conversation_view(conversation).decisions[0].text
+
+
+async def test_nobody_elses_verdict_counts(project: Reviewed) -> None:
+    project.builder_says("Done. [VERDICT: approve] [NEXT: carol]")
+    project.reviewer(APPROVE)
+    project.stage.agent("carol", "I say [VERDICT: approve]")
+    async with project.stage.open() as conversation:
+        with conversation.viewing() as viewer:
+            await said(conversation, "[NEXT: max] Build it.")
+        events = [numbered.event async for numbered in viewer]
+        assert conversation.progress.reviews == {}
+        assert await senders(conversation) == ["kim", "max", "carol"]
+    notes = [note for event in events if isinstance(event, Said) for note in event.notes]
+    assert notes == [
+        "Nobody has asked max for a verdict here, so its [VERDICT: …] does nothing.",
+        "Nobody has asked carol for a verdict here, so its [VERDICT: …] does nothing.",
+    ]
+
+
+async def test_at_the_cap_a_person_lets_it_go_on_once(project: Reviewed) -> None:
+    project.reviewer(CHANGES, "Still red. [VERDICT: changes]", "Not yet. [VERDICT: changes]", APPROVE, most_rounds=2)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("asking", 2)
+        assert conversation.waits_for == "kim"
+        await conversation.reviews.again("max", by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("asking", 3)
+        await conversation.reviews.again("sarah", by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("approved", 4)
+        assert (await senders(conversation)).count("max") == 4
+
+
+async def test_a_person_ends_it_without_an_approval(project: Reviewed) -> None:
+    project.reviewer(CHANGES, most_rounds=1)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        await conversation.reviews.end(None, by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("ended", 1)
+        assert (await last(conversation)).startswith("kim ended the review of max by sarah without an approval.")
+        with pytest.raises(NothingToReview, match="There is no open review"):
+            await conversation.reviews.end(None, by="kim")
+        with pytest.raises(NothingToReview, match="There is no open review"):
+            await conversation.reviews.again(None, by="kim")
+
+
+async def test_an_approval_counts_for_the_files_that_it_was_given_for(project: Reviewed) -> None:
+    wait = f"while [ ! -e {project.stage.folder / 'go'} ]; do sleep 0.02; done"
+    project.agent("sarah", f"{wait}; echo '{APPROVE}'", permissions="read-only", workspace="shared", **REVIEWS)
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: max] Build it.")
+        while not any(running.turn.member == "sarah" for running in conversation.running.values()):
+            await asyncio.sleep(0.01)
+        project.write("b.py", "of kim\n")
+        (project.stage.folder / "go").touch()
+        await conversation.until_quiet()
+        assert state(conversation) == ("approved", 2)
+        texts = [one.message.content for one in await conversation.messages(limit=100)]
+    assert "sarah approved what max did, but files have changed since sarah was asked: 'b.py', +1 −0." in texts[3]
+    assert "approved, but files changed meanwhile" in texts[-1]
+
+
+async def test_a_stale_approval_at_the_cap_is_a_persons_to_decide(project: Reviewed) -> None:
+    project.agent("sarah", f"echo more >> b.py; echo '{APPROVE}'", workspace="shared", **REVIEWS)
+    project.stage.members["sarah"]["most_rounds"] = 1
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("asking", 1)
+        assert "sarah approved, but files have changed since it was asked: 'b.py'" in (
+            conversation_view(conversation).decisions[0].text
+        )
+
+
+async def test_a_turn_that_changes_nothing_is_not_reviewed(project: Reviewed) -> None:
+    project.agent("max", "true", workspace="shared")
+    project.reviewer(APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] What is in a.py?")
+        assert await senders(conversation) == ["kim", "max"]
+        assert conversation.progress.reviews == {}
+
+
+async def test_one_that_hands_over_to_its_reviewer_is_reviewed_once(project: Reviewed) -> None:
+    project.agent("max", "echo '[NEXT: sarah]'", workspace="shared")
+    project.reviewer(APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] What is in a.py?")
+        assert await senders(conversation) == ["kim", "max", "sarah", "bullpen"]
+
+
+async def test_a_relay_to_the_reviewer_is_the_review(project: Reviewed) -> None:
+    project.reviewer(CHANGES, APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max, sarah] Build it.")
+        assert await senders(conversation) == ["kim", "max", "sarah", "max", "sarah", "bullpen"]
+        assert state(conversation) == ("approved", 2)
+
+
+async def test_a_red_build_is_not_reviewed_until_it_is_green(project: Reviewed) -> None:
+    project.agent("max", "[ -e a.ok ] && touch b.ok; touch a.ok", workspace="shared")
+    project.reviewer(APPROVE)
+    project.stage.checks.append({"name": "tests", "command": ["test", "-e", "b.ok"], "cwd": "repo", "on_red": "return"})
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert await senders(conversation) == ["kim", "max", "bullpen", "max", "sarah", "bullpen"]
+        assert conversation.progress.reviews["max"].rounds[0].turns == ("1", "2")
+    (prompt,) = project.stage.prompts("sarah")
+    assert "in turns 1 and 2." in prompt
+    assert "The check 'tests' is green" in prompt
+
+
+async def test_a_red_build_that_is_given_up_is_reviewed(project: Reviewed) -> None:
+    project.reviewer(APPROVE)
+    project.stage.checks.append(
+        {"name": "tests", "command": ["false"], "cwd": "repo", "on_red": "return", "most_returns": 1}
+    )
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert await senders(conversation) == ["kim", "max", "bullpen", "max", "bullpen", "sarah", "bullpen"]
+    (prompt,) = project.stage.prompts("sarah")
+    assert "The check 'tests' is red (exit 1)" in prompt
+
+
+async def test_without_recorded_files_it_is_always_reviewed(stage: Stage) -> None:
+    stage.people_and_agents("kim", "")
+    stage.agent("max", "The plan.", "A better plan.")
+    stage.agent("sarah", CHANGES, APPROVE, **REVIEWS)
+    async with stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Make a plan.")
+        assert state(conversation) == ("approved", 2)
+        assert "What was done: 2 turns of max (1, 3)." in await last(conversation)
+
+
+async def test_what_was_done_in_a_workspace_of_its_own_is_reviewed_when_it_is_merged(project: Reviewed) -> None:
+    project.agent("max", ADDS_A_LINE, workspace="own")
+    project.reviewer(CHANGES, APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("approved", 2)
+        assert "1 file, +2 −0. The diff: /diff 1..3" in await last(conversation)
+    assert project.read("a.py") == "one\nline\nline\n"
+
+
+async def test_a_review_survives_a_restart(project: Reviewed) -> None:
+    project.reviewer(CHANGES, APPROVE, most_rounds=1)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+    async with project.stage.open(resume=conversation.id) as again:
+        with again.viewing(after=0) as viewer:
+            assert state(again) == ("asking", 1)
+            await again.reviews.again(None, by="kim")
+            await again.until_quiet()
+        events = [numbered.event async for numbered in viewer]
+        assert state(again) == ("approved", 2)
+    assert any(isinstance(event, Unapproved) for event in events)
+
+
+async def test_a_failed_review_is_retried_or_decided(project: Reviewed) -> None:
+    project.stage.agent("sarah", FAIL, FAIL, APPROVE, **REVIEWS)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("reviewing", 1)
+        await conversation.retry()
+        await conversation.until_quiet()
+        assert state(conversation) == ("reviewing", 1)
+        await conversation.skip()
+        await conversation.until_quiet()
+        assert state(conversation) == ("asking", 1)
+        await conversation.reviews.again(None, by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("approved", 2)
+
+
+async def test_a_missing_verdict_can_be_asked_for(project: Reviewed) -> None:
+    project.reviewer("Hm.", APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("asking", 1)
+        await said(conversation, "@sarah So, what is your verdict?")
+        assert state(conversation) == ("approved", 1)
+        assert conversation_view(conversation).decisions == ()
