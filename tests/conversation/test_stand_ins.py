@@ -1,6 +1,7 @@
 """Another program takes a member's role while its own cannot be used; if none can be, the conversation sleeps."""
 
 import asyncio
+import json
 import re
 from typing import Any
 
@@ -250,3 +251,18 @@ async def test_what_a_stand_in_uses_is_its_programs(team: Stage, monkeypatch: py
     }
     assert "gpt-5.1" in {row.name for row in by_model}
     assert [(row.name, row.turns) for row in by_member] == [("max", 2)]
+
+
+async def test_a_stand_in_may_begin_before_the_quota_is_used_up(team: Stage) -> None:
+    windows = {"five_hour": {"utilization": 0.93, "resetsAt": now() // 1000 + 7200}}
+    report = json.dumps({"type": "rate_limit_event", "rate_limit_info": {"unifiedWindows": windows}})
+    member(team, "max", [{"raw": f"{report}\n"}, {"say": "Mine."}], stand_in=["eva"], stand_in_at=0.9)
+    member(team, "eva", "Built.", out())
+    async with team.open() as conversation:
+        assert (await tell(conversation, ASKED))[-1] == "max: Mine."
+        *_, told, answered = await tell(conversation, ASKED)
+        assert re.fullmatch(r"bullpen: eva stands in for max until \d\d:\d\d: 93 % of its quota is used\.", told)
+        assert answered == "max: Built."
+        *_, told, answered = await tell(conversation, ASKED)
+        assert (told, answered) == ("bullpen: max is back: eva no longer stands in for it.", "max: Mine.")
+    assert (len(team.prompts("max")), len(team.prompts("eva"))) == (2, 2), "it is spared, not used up"

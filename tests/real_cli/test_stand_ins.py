@@ -169,3 +169,26 @@ def test_nobody_is_asked_while_all_rest(tmp_path: Path, monkeypatch: pytest.Monk
             assert (await conversation.messages())[-1].message.content == "Done."
 
     asyncio.run(converse())
+
+
+@pytest.mark.parametrize("cli", ["claude", "codex"])
+def test_a_stand_in_begins_at_a_share_of_the_quota(cli: str, tmp_path: Path) -> None:
+    at = str(int(time.time()) + HOURS * 3600)
+    limit = "anthropic-ratelimit-unified"
+    headers = {f"{limit}-5h-status": "allowed", f"{limit}-5h-utilization": "0.93", f"{limit}-5h-reset": at}
+    headers |= {f"{limit}-status": "allowed", f"{limit}-reset": at, f"{limit}-representative-claim": "five_hour"}
+    headers |= {"x-codex-primary-used-percent": "93", "x-codex-primary-reset-at": at}
+    headers |= {"x-codex-primary-window-minutes": "300"}
+    # Codex reports it only where people are asked.
+    role = 'permissions = "ask"\nstand_in = ["eva"]\nstand_in_at = 0.9'
+
+    async def converse() -> None:
+        async with opened(tmp_path, {"max": cli, "eva": "codex"}, max=role) as (conversation, models):
+            models["max"].script(Reply(text="Mine.", headers=headers))
+            models["eva"].script(Reply(text="Done by another."))
+            assert await said(conversation, ASKED) == ["max: Mine."]
+            told, answered = await said(conversation, "And this?")
+            assert told.endswith(": 93 % of its quota is used.")
+            assert answered == "max: Done by another."
+
+    asyncio.run(converse())

@@ -59,6 +59,7 @@ instruction_file = "docs/AGENTS.md"
 arguments = ["--verbose", "--add-dir", ".."]
 env = ["GITHUB_TOKEN"]
 stand_in = ["codex"]
+stand_in_at = 0.9
 permissions = "edit"
 allow = ["pytest", "npm test"]
 deny = ["git push*"]
@@ -140,6 +141,7 @@ def test_a_file_with_every_key() -> None:
                 arguments=("--verbose", "--add-dir", ".."),
                 env=("GITHUB_TOKEN",),
                 stand_in=("codex",),
+                stand_in_at=0.9,
                 permissions="edit",
                 allow=("pytest", "npm test"),
                 deny=("git push*",),
@@ -885,3 +887,16 @@ def test_what_is_wrong_with_a_reviewer_is_said(keys: str, problem: str) -> None:
         read_team(text)
 
     assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("stand_in_at = 0.9", 'needs stand_in, which names who stands in, for example stand_in = ["codex"]'),
+        ('stand_in_at = 1.5\nstand_in = ["codex"]', "must be a share between 0 and 1, such as 0.9"),
+        ('stand_in_at = true\nstand_in = ["codex"]', "must be a share between 0 and 1, such as 0.9"),
+    ],
+)
+def test_a_line_for_stand_ins_is_a_share_and_needs_one(keys: str, problem: str) -> None:
+    _, problems = examine_team(f'[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n{keys}\n')
+    assert [problem in str(one) for one in problems] == [True], problems

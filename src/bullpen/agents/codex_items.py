@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bullpen.agents.common_records import count, todo_list
-from bullpen.turn_events import Event, Notice, TextDelta, Thinking, ToolFinished, ToolStarted, Usage
+from msgspec.structs import replace
+
+from bullpen.agents.common_records import count, most_used, quota, todo_list
+from bullpen.turn_events import Event, Notice, Quota, TextDelta, Thinking, ToolFinished, ToolStarted, Usage
 
 NAMES = {"commandExecution": "shell", "fileChange": "file_change", "webSearch": "web_search"}
 """The tools, as `codex exec` calls them."""
 IGNORED_ITEMS = ("contextCompaction", "hookPrompt", "plan", "userMessage")
 IGNORED = (
-    "account/rateLimits/updated",
     "account/updated",
     "app/list/updated",
     "configWarning",
@@ -82,7 +83,9 @@ class CodexItems:
             case "turn/plan/updated", {"plan": list(steps)}:
                 yield todo_list(steps, text="step")
             case "thread/tokenUsage/updated", {"tokenUsage": {"total": dict(total)} as used}:
-                self.usage = _usage(total, used.get("modelContextWindow"))
+                self.usage = replace(_usage(total, used.get("modelContextWindow")), quota=self.usage.quota)
+            case "account/rateLimits/updated", {"rateLimits": dict(limits)}:
+                self.usage = replace(self.usage, quota=_quota(limits) or self.usage.quota)
             case "error", {"error": {"message": str(message)} as error}:
                 details = error.get("additionalDetails")
                 yield Notice(kind="retry", text=f"{message} ({details})" if details else message)
@@ -166,6 +169,16 @@ def _tool_finished(item_id: str, item: dict[str, Any]) -> ToolFinished:
         failed=item.get("status") in ("failed", "declined") or bool(item.get("exitCode")),
         changed_files=tuple(path for change in changes for path in paths_of(change)),
     )
+
+
+def _quota(limits: dict[str, Any]) -> Quota | None:
+    """Return the share of the quota that is used most; Codex reports it to those with a subscription."""
+    several = [one for one in (limits.get("primary"), limits.get("secondary")) if isinstance(one, dict)]
+    return most_used(quota(_share(one.get("usedPercent")), one.get("resetsAt")) for one in several)
+
+
+def _share(percent: object) -> float | None:
+    return percent / 100 if isinstance(percent, int | float) and not isinstance(percent, bool) else None
 
 
 def _usage(total: dict[str, Any], window: object) -> Usage:

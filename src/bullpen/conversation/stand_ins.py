@@ -19,7 +19,18 @@ from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
-from bullpen.routing.rests import BACKOFF_SECONDS, LEAST_SECONDS, REST_SECONDS, WHY, Rest, asleep, awake, wakes
+from bullpen.routing.rests import (
+    BACKOFF_SECONDS,
+    LEAST_SECONDS,
+    REST_SECONDS,
+    WHY,
+    QuotaUse,
+    Rest,
+    asleep,
+    awake,
+    wakes,
+)
+from bullpen.routing.stand_in_line import why_spared
 from bullpen.team.stand_ins import program_key
 from bullpen.team.team import Member, Team
 from bullpen.text.numbers import moment
@@ -37,6 +48,7 @@ class StandIns:
         self._journal = journal
         self._agents = agents
         self._has_changed = has_changed
+        self._sparing = [member for member in team.agents if member.stand_in_at is not None]
         self._is_needed = bool(team.limits.overload_retries) or any(member.stand_in for member in team.agents)
 
     @property
@@ -53,7 +65,8 @@ class StandIns:
         if not member.stand_in or self._agents.is_apart(turn):
             return ""
         rests, tried = self._progress.rests, self._progress.tried.get(turn.id, ())
-        by = awake(self._team, member, rests, now, tried) or member.name
+        is_spared = bool(why_spared(self._progress, member, now))
+        by = awake(self._team, member, rests, now, tried, is_spared=is_spared) or member.name
         before = self._progress.standing.get(member.name, member.name)
         self._agents.choose(turn, by)
         if by == before:
@@ -64,7 +77,9 @@ class StandIns:
 
     def _why(self, member: Member, now: int) -> str:
         rest = self._progress.rests.get(program_key(member))
-        return "" if rest is None or rest.until <= now else f" until {moment(rest.until)}: {WHY[rest.why]}"
+        if rest is None or rest.until <= now:
+            return why_spared(self._progress, member, now)
+        return f" until {moment(rest.until)}: {WHY[rest.why]}"
 
     async def announce(self, running: RunningTurn) -> None:
         """Say in the conversation who stands in for whom from now on, or does not any more. The lock must be held."""
@@ -73,6 +88,18 @@ class StandIns:
             build = partial(_announcement, self._journal.state, running.remark, running.turn.member, by)
             await self._journal.commit_message(partial(build, at=milliseconds()))
             running.remark = ""
+
+    async def note_quota(self, running: RunningTurn) -> None:
+        """Remember how much of its quota a turn's program has used, if somebody spares it. The lock must be held."""
+        quota = None if running.usage is None else running.usage.quota
+        key = program_key(self._agents.of(running.turn).member)
+        if quota is None or not any(program_key(one) == key for one in self._sparing):
+            return
+        now = milliseconds()
+        until = 1000 * quota.resets_at or now + 1000 * REST_SECONDS["quota"]
+        quotas = {name: one for name, one in self._progress.quotas.items() if one.until > now}
+        progress = replace(self._progress, quotas={**quotas, key: QuotaUse(used=quota.used, until=until)})
+        await self._journal.commit(Entry(at=now, change=Change(progress=progress)))
 
     async def after(self, running: RunningTurn, failure: Failed | None) -> None:
         """Let somebody else take a turn that failed before it did anything, or let it wait. The lock must be held."""

@@ -328,6 +328,7 @@ class TurnLoop:
         stored = await self._journal.commit_message(build)
         self._files.own.replied(running.turn.id, stored.message.id)
         self._files.checks.replied(running.turn.id, stored.message.id)
+        await self._stand_ins.note_quota(running)
         self._forget(running)
 
     async def _end_badly(self, running: RunningTurn, end: TurnEnd, session: TurnSession) -> None:
@@ -350,6 +351,7 @@ class TurnLoop:
                 return
             await self._begin(running, _no_prompt(self._agents.of(turn)))
         await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
+        await self._stand_ins.note_quota(running)
         self._forget(running)
         await retry_if_it_says_so(self._journal, self._team.limits, turn, end)
         await self._stand_ins.after(running, end.failure)

@@ -12,7 +12,7 @@ from bullpen.markers.stripping import strip_all_markers
 from bullpen.memory import MemberMemory, Memory, SessionUse, made_to_forget
 from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
-from bullpen.routing.rests import Rest
+from bullpen.routing.rests import QuotaUse, Rest
 from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Round
 from bullpen.team.team import Limits
@@ -169,6 +169,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For the last turn of each agent that offered answers with [ASK: …]: until a person or the agent says more."""
     rests: dict[str, Rest] = {}
     """For each program that cannot be used: why, and until when."""
+    quotas: dict[str, QuotaUse] = {}
+    """For each program of a member with stand_in_at: how much of its quota is used."""
     stand_ins: dict[str, str] = {}
     """For each running turn that a stand-in has: which."""
     standing: dict[str, str] = {}

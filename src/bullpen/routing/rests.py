@@ -34,13 +34,34 @@ class Rest(Struct, frozen=True, kw_only=True):
     until: int
 
 
-def awake(team: Team, member: Member, rests: Mapping[str, Rest], now: int, tried: Collection[str] = ()) -> str | None:
-    """Return by which name a member can take a turn now: its own, else that of a stand-in; None if all rest."""
+class QuotaUse(Struct, frozen=True, kw_only=True):
+    """How much of a program's quota is used, as its CLI reported it last."""
+
+    used: float
+    until: int
+    """In milliseconds since 1970: when it begins again."""
+
+
+def awake(
+    team: Team,
+    member: Member,
+    rests: Mapping[str, Rest],
+    now: int,
+    tried: Collection[str] = (),
+    *,
+    is_spared: bool = False,
+) -> str | None:
+    """Return by which name a member can take a turn now: its own, else that of a stand-in; None if all rest.
+
+    A program of its own that is spared takes it only if no stand-in can.
+    """
+    free = []
     for name, one in programs(team, member):
         rest = rests.get(program_key(one))
         if name not in tried and (rest is None or rest.until <= now):
-            return name
-    return None
+            free.append(name)
+    others = [name for name in free if name != member.name] if is_spared else []
+    return next(iter(others or free), None)
 
 
 def wakes(team: Team, member: Member, rests: Mapping[str, Rest], now: int) -> Rest | None:

@@ -107,6 +107,11 @@ def _whole(least: int) -> Kind:
     return Kind(f"a whole number of at least {least}", read)
 
 
+def _read_share(value: Any) -> float:
+    _require(isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1)
+    return float(value)
+
+
 def _read_price(value: Any) -> float:
     return 0.0 if value in (0, 0.0) and value is not False else _read_positive(value)
 
@@ -183,6 +188,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "arguments": _TEXTS,
     "env": Kind("a list of variable names, without values", _read_variables, may_be_secret=True),
     "stand_in": _TEXTS,
+    "stand_in_at": Kind("a share between 0 and 1, such as 0.9", _read_share),
     "permissions": _PERMISSIONS,
     "allow": _ALLOWED,
     "deny": _ALLOWED,

@@ -80,6 +80,9 @@ class Member(Struct, frozen=True, kw_only=True):
     """Names of environment variables to pass on; never values, which do not belong in a file."""
     stand_in: tuple[str, ...] = ()
     """Members or agent types whose programs take its role while its own cannot be used, the first one first."""
+    stand_in_at: float | None = None
+    """The share of its budget, or of its program's quota, from which on they do so already; None: when nothing is left.
+    """
     permissions: Permission = "read-only"
     allow: tuple[str, ...] = ()
     """Beginnings of commands that it may run without being asked; with permissions "ask", rules."""
