@@ -42,6 +42,7 @@ BullpenError
 ├── NothingSaid             the message is empty
 ├── NothingToDecide         no turn is waiting for a decision
 ├── NothingToForget         the member has no session of its own
+├── NothingToRaise          no budget is used up, or nearly so
 ├── NothingToMerge          everything that an agent did is in the shared folder already
 ├── NothingToPick           none of several results can be picked or dropped now
 ├── NothingToReview         no review is open, or none waits for a person
@@ -352,6 +353,15 @@ class NoConflict(BullpenError):
 
 class NothingToForget(BullpenError):
     """A member has no session of its own, or none yet."""
+
+
+class NothingToRaise(BullpenError):
+    """No budget is used up, or nearly so: of a member, of the conversation (an empty name), or at all (None)."""
+
+    def __init__(self, whose: str | None = None) -> None:
+        self.whose = whose
+        name = "No budget" if whose is None else f"No budget of {whose or 'the conversation'}"
+        super().__init__(f"{name} is used up, or nearly so. /who shows how much is used; the team file sets budgets.")
 
 
 class NothingToPick(BullpenError):

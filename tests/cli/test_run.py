@@ -152,6 +152,22 @@ def test_a_cap_gives_4_and_resume_goes_on(write_team: Write, bullpen: Bullpen) -
     assert more.stdout.count("  turn ") == 2
 
 
+def test_a_budget_that_is_used_up_gives_4_and_says_so(write_team: Write, bullpen: Bullpen) -> None:
+    team = write_team(ada="ping [NEXT: ben]", ben="pong [NEXT: ada]")
+    text = team.read_text(encoding="utf-8").replace('name = "ben"', 'name = "ben"\nbudget = { turns = 1 }')
+    team.write_text(text, encoding="utf-8")
+
+    done = bullpen("run", "--trust", "team.toml", "x")
+
+    assert done.returncode == 4
+    assert "? ben has taken 1 turn: its budget of 1 turn is used up." in done.stdout
+    assert (
+        "Paused: a budget is used up.\nben has taken 1 turn: its budget of 1 turn is used up. In chat: /raise"
+        in done.stderr
+    )
+    assert bullpen("run", "--resume", "last").returncode == 4, "to continue does not raise it"
+
+
 def test_a_timeout_gives_5_and_stores_what_was_cancelled(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada=[{"say": "I begin"}, {"hang": True}])
 

@@ -143,4 +143,6 @@ def waiting(conversation: Conversation) -> list[str]:
 
 
 def _line(key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{key} = {{ {', '.join(_line(name, one) for name, one in value.items())} }}"
     return f"{key} = {json.dumps(value, ensure_ascii=False)}"

@@ -34,3 +34,16 @@ def test_one_that_writes_nothing_is_not_said_to_work(
     assert running.doing_now == shown
     running.on_output(b"x")
     assert running.doing_now == running.doing
+
+
+def test_a_turn_does_not_work_while_it_asks_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("time.time_ns", lambda: int(now * 1_000_000_000))
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    running = RunningTurn(TURN)
+    now += 5
+    with running.asked.asking():
+        now += 60
+        assert (running.seconds, running.worked) == (65, 5)
+    now += 1
+    assert (running.seconds, running.worked) == (66, 6)

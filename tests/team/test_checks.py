@@ -111,6 +111,29 @@ def test_limits_that_count_nothing(folder: Path) -> None:
     assert found(folder, 'agent = "claude"\n[limits]\ncost_usd = 5\ntokens = 90000\n') == []
 
 
+def test_budgets_that_count_nothing(folder: Path) -> None:
+    (folder / "bin" / "codex").touch(mode=0o700)
+    own = "budget = { turns = 5, tokens = 9, cost_usd = 1, minutes = 5 }\n"
+    command = f'[[member]]\nname = "mei"\ncommand = ["{sys.executable}"]\n{own}'
+
+    assert found(folder, f'agent = "claude"\n{own}{command}') == [
+        (
+            "error: line 10, member.3.budget.cost_usd: cannot be measured for mei, whose program reports neither money "
+            "nor tokens. Give it minutes or turns instead"
+        ),
+        (
+            "error: line 10, member.3.budget.tokens: cannot be measured for mei, whose program reports no tokens. "
+            "Give it minutes or turns instead"
+        ),
+    ]
+    assert found(folder, 'agent = "codex"\n[budget]\nturns = 5\ncost_usd = 1\n') == [
+        (
+            "error: line 8, budget.cost_usd: cannot be measured for max, whose CLI reports tokens only: nobody knows "
+            "which model it uses. Set a model that `bullpen prices` knows, or add its price to [prices]"
+        )
+    ]
+
+
 def test_money_is_measured_by_the_price_of_a_model(folder: Path) -> None:
     (folder / "bin" / "codex").touch(mode=0o700)
 

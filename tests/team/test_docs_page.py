@@ -13,8 +13,8 @@ from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import NotTrusted
 from bullpen.prices.price import Price
 from bullpen.team.file import load_team
-from bullpen.team.keys import AGENT_KEYS, CHECK_KEYS, LIMIT_KEYS, PERSON_KEYS, PRICE_KEYS, TEAM_KEYS
-from bullpen.team.team import Check, Limits, Member, Team
+from bullpen.team.keys import AGENT_KEYS, BUDGET_KEYS, CHECK_KEYS, LIMIT_KEYS, PERSON_KEYS, PRICE_KEYS, TEAM_KEYS
+from bullpen.team.team import Budget, Check, Limits, Member, Team
 
 PAGE = (Path(__file__).parents[2] / "docs" / "team-file.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) ?\| .*\|$", re.MULTILINE)
@@ -70,12 +70,13 @@ def test_the_commands_of_the_page_work(folder: Path) -> None:
     [
         (TABLES[0], TEAM_KEYS),
         (TABLES[1], LIMIT_KEYS),
-        (TABLES[2], PRICE_KEYS),
-        (TABLES[3], PERSON_KEYS),
-        (TABLES[4], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
-        (TABLES[5], CHECK_KEYS),
+        (TABLES[2], BUDGET_KEYS),
+        (TABLES[3], PRICE_KEYS),
+        (TABLES[4], PERSON_KEYS),
+        (TABLES[5], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
+        (TABLES[6], CHECK_KEYS),
     ],
-    ids=["team", "limits", "prices", "people", "agents", "checks"],
+    ids=["team", "limits", "budget", "prices", "people", "agents", "checks"],
 )
 def test_the_tables_hold_every_key_and_what_its_value_must_be(
     rows: list[tuple[str, ...]], keys: Mapping[str, Any]
@@ -84,14 +85,14 @@ def test_the_tables_hold_every_key_and_what_its_value_must_be(
 
 
 def test_the_tables_hold_the_real_defaults() -> None:
-    shapes: list[type[msgspec.Struct]] = [Team, Limits, Price, Member, Member, Check]
+    shapes: list[type[msgspec.Struct]] = [Team, Limits, Budget, Price, Member, Member, Check]
     for shape, rows in zip(shapes, TABLES, strict=True):
         real = {field.name: field.default for field in msgspec.structs.fields(shape)} | {"name": "team"}
         for key, _, said in rows:
             if said.startswith("`"):
                 assert said == f"`{shown(real[key])}`", key
             else:
-                assert not real[key] or real[key] is msgspec.NODEFAULT or key == "name", key
+                assert real[key] in (None, "", (), Budget(), msgspec.NODEFAULT) or key == "name", key
 
 
 def shown(value: object) -> str:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from bullpen.errors import InvalidTeam, TeamProblem
 from bullpen.prices.price import Price
-from bullpen.team.keys import AGENT_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
+from bullpen.team.keys import AGENT_KEYS, BUDGET_KEYS, LIMIT_KEYS, PERSON_KEYS, TEAM_KEYS
 from bullpen.team.reader import examine_team, read_team
-from bullpen.team.team import Limits, Member, Team
+from bullpen.team.team import Budget, Limits, Member, Team
 from bullpen.team.toml_lines import Path, TomlLines
 from bullpen.text.names import nearest, normalized
 
@@ -34,6 +34,12 @@ tokens = 2_000_000
 cost_usd = 5
 overload_retries = 2
 on_interrupted = "retry-once"
+
+[budget]
+turns = 200
+tokens = 9_000_000
+cost_usd = 20
+minutes = 600
 
 [prices]
 "my/model" = { input = 1.25, output = 10, cached = 0 }
@@ -72,6 +78,7 @@ memory = "own"
 memory_tokens = 90_000
 idle_timeout = 30
 total_timeout = 120.5
+budget = { turns = 50, tokens = 500_000, cost_usd = 5, minutes = 60.5 }
 may_address = ["kailai", "sarah"]
 tools = false
 may_set_task = true
@@ -124,6 +131,7 @@ def test_a_file_with_every_key() -> None:
             overload_retries=2,
             on_interrupted="retry-once",
         ),
+        budget=Budget(turns=200, tokens=9_000_000, cost_usd=20.0, minutes=600.0),
         prices={"my/model": Price(input=1.25, output=10.0, cached=0.0)},
         members=(
             Member(name="kailai", type="human", display_name="Kai Lai", role="product owner", color="cyan"),
@@ -154,6 +162,7 @@ def test_a_file_with_every_key() -> None:
                 memory_tokens=90_000,
                 idle_timeout=30.0,
                 total_timeout=120.5,
+                budget=Budget(turns=50, tokens=500_000, cost_usd=5.0, minutes=60.5),
                 may_address=("kailai", "sarah"),
                 tools=False,
                 may_set_task=True,
@@ -178,8 +187,9 @@ def test_a_file_with_every_key() -> None:
 def test_that_file_leaves_no_key_out() -> None:
     document = tomllib.loads(EVERY_KEY)
 
-    assert set(document) == {*TEAM_KEYS, "limits", "prices", "member"}
+    assert set(document) == {*TEAM_KEYS, "limits", "budget", "prices", "member"}
     assert set(document["limits"]) == set(LIMIT_KEYS)
+    assert set(document["budget"]) == set(document["member"][1]["budget"]) == set(BUDGET_KEYS)
     assert set(document["member"][0]) == set(PERSON_KEYS)
     assert set(document["member"][1]) | {"command"} == set(AGENT_KEYS)
 
@@ -286,6 +296,9 @@ def test_only_agents() -> None:
         ("limits.minutes = 1e999", "limits.minutes: must be a number above 0, not inf"),
         ("limits.tokens = inf", "limits.tokens: must be a whole number of at least 1, not inf"),
         (f"limits.minutes = 1{'0' * 400}", f"limits.minutes: must be a number above 0, not 1{'0' * 56}..."),
+        ("budget = 3", "budget: must be a table [budget]"),
+        ("budget.tokens = 0", "budget.tokens: must be a whole number of at least 1, not 0"),
+        ("budget.cost = 1", "budget.cost: there is no such key. Did you mean cost_usd?"),
         ("limits = {cost = 1}", "limits.cost: there is no such key. Did you mean cost_usd?"),
     ],
 )
@@ -298,6 +311,9 @@ def test_what_may_be_wrong_with_the_team(line: str, complaint: str) -> None:
     [
         ("windw = 3", "windw: there is no such key. Did you mean window or window_bytes?"),
         ("timeout = 3", "timeout: there is no such key. Did you mean ask_timeout or idle_timeout or total_timeout?"),
+        ("budget = 5", "budget: must be a table such as { tokens = 500000 }, not 5"),
+        ("budget = { minutes = 0 }", "budget.minutes: must be a number above 0, not 0"),
+        ("budget.turn = 3", "budget.turn: there is no such key. Did you mean turns?"),
         ("window = -1", "window: must be a whole number of at least 0, not -1"),
         ("window = true", "window: must be a whole number of at least 0, not true"),
         ("max_bytes = 0", "max_bytes: must be a whole number of at least 1, not 0"),

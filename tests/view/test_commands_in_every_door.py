@@ -96,6 +96,11 @@ BUSY: Lines = [
         "This conversation is called: Go.",
     ),
     (
+        "/raise always",
+        "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
+        "No budget is used up, or nearly so. /who shows how much is used; the team file sets budgets.",
+    ),
+    (
         "/forget",
         "said 1 '[NEXT: max, sarah, ada] Go.'; runs max:1; waits ada:3 sarah:4",
         "/forget needs a name, for example: /forget max",

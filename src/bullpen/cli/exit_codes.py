@@ -31,7 +31,7 @@ exit codes:
   2    wrong usage
   3    a person must decide: a turn failed, was cancelled or interrupted, a hand-over needs a yes, a merge conflicts, or
        one of several results is to be picked
-  4    paused, at a limit or by a person
+  4    paused, at a limit, because a budget is used up, or by a person
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team, or what it wants is not possible; it is stored
   7    done, but a check was red when it last ran
@@ -43,6 +43,8 @@ exit codes:
 def ending_of(conversation: Conversation) -> Ending:
     """Return how a conversation ended in which no turn is running."""
     view = conversation_view(conversation)
+    if any(one.kind == "budget" for one in view.decisions):
+        return "paused"
     if view.undecided or any(one.kind in ("allow", "conflict", "pick") for one in view.decisions):
         return "undecided"
     if view.paused is not None:
@@ -65,7 +67,7 @@ def _lines(view: ConversationView, ending: Ending, db: Path | None, why: str) ->
         case "interrupted":
             yield "The running turns were cancelled."
         case "paused":
-            yield f"Paused: {view.paused}"
+            yield "Paused: a budget is used up." if view.paused is None else f"Paused: {view.paused}"
         case "nobody":
             yield f"Nobody was asked. {why or 'The message names nobody in the team.'}"
         case "red":

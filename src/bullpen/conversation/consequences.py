@@ -156,6 +156,7 @@ def agent_reply(
     seconds: float,
     message_id: str,
     notes: tuple[str, ...] = (),
+    worked: float = 0.0,
 ) -> Entry:
     """Return what an agent's reply changes; the notes say what else in it could not be done."""
     is_apart = turn.id in turns_apart(state.progress.rounds)
@@ -173,7 +174,8 @@ def agent_reply(
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
-    used = without_turn(with_usage(before, agent.name, usage_of_turn(end.usage)), turn.id)
+    by = before.stand_ins.get(turn.id, agent.name)
+    used = without_turn(with_usage(before, by, usage_of_turn(end.usage, seconds=worked)), turn.id)
     if not is_apart:
         used = with_own_session(used, agent.name, end.memory)
     asks = {} if is_apart else new_asks(agent.name, text, markers, turn.id, end.at)
@@ -270,9 +272,12 @@ def _still_missed(progress: Progress, is_over: Callable[[MissedHandOver], bool])
     return progress.missed if progress.missed is not None and not is_over(progress.missed) else None
 
 
-def turn_ends(state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float) -> Entry:
+def turn_ends(
+    state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float, worked: float = 0.0
+) -> Entry:
     """Return what the end of a turn without a reply changes: a person must decide about it."""
-    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure))
+    by = state.progress.stand_ins.get(turn.id, turn.member)
+    used = with_usage(state.progress, by, usage_of_turn(end.usage, end.failure, seconds=worked))
     used = replace(used, stand_ins={one: by for one, by in used.stand_ins.items() if one != turn.id})
     progress = replace(used, undecided=(*used.undecided, turn.id))
     undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)

@@ -15,7 +15,7 @@ from bullpen.check_results import CheckResult
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation import asks, conflicts, decisions, rounds
+from bullpen.conversation import asks, budgets, conflicts, decisions, rounds
 from bullpen.conversation.approvals import Approvals, StandingAnswers
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
@@ -55,6 +55,7 @@ from bullpen.errors import (
 from bullpen.file_changes import ChangeRecord
 from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.memory import Memory
+from bullpen.routing.budgets import BudgetUse
 from bullpen.routing.obstacles import Checking
 from bullpen.routing.progress import Progress
 from bullpen.routing.queue import WaitingTurn
@@ -238,6 +239,12 @@ class Conversation:
     async def continue_turns(self, *, by: str | None = None) -> None:
         """End a pause: waiting turns begin, and the limits count from zero."""
         await self._decide(by, "continue", decisions.continue_turns)
+
+    async def raise_budgets(self, whose: str | None = None, *, always: bool = False, by: str | None = None) -> None:
+        """Raise what is used up, or nearly so: by the same amount, or for good; of a member, of "" or of everyone."""
+        owners = None if whose is None else (whose and self.agent(whose).name,)
+        build = partial(budgets.raise_budgets, always=always)
+        await self._decide(by, f"raise {'always' if always else 'once'}", build, self.budget_uses, owners)
 
     async def drop(
         self,
@@ -437,6 +444,11 @@ class Conversation:
     def running(self) -> Mapping[str, RunningTurn]:
         """The running turns, by their ids."""
         return self._turns.running
+
+    @property
+    def budget_uses(self) -> tuple[BudgetUse, ...]:
+        """How much of every budget is used by now."""
+        return self._turns.budgets.uses
 
     @property
     def running_checks(self) -> tuple[CheckResult, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from bullpen.conversation.budget_events import BudgetRaised
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import (
     Continued,
@@ -34,7 +35,7 @@ from bullpen.store.base import Decision
 from bullpen.team.own_memory import why_shared_here
 from bullpen.team.team import BULLPEN, Member, Team
 
-BY_PEOPLE = (Continued, Decided, Dropped, Forgotten, HandOverDismissed, Paused, Renamed, Reordered)
+BY_PEOPLE = (BudgetRaised, Continued, Decided, Dropped, Forgotten, HandOverDismissed, Paused, Renamed, Reordered)
 """The events that say who decided it."""
 NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 

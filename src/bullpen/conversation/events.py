@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bullpen.approvals import Answer, ApprovalRecord, Scope
 from bullpen.check_results import CheckResult
+from bullpen.conversation.budget_events import BudgetRaised, BudgetReached
 from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.routing.asks import OpenAsk
@@ -384,6 +385,8 @@ ConversationEvent = (
     | Asked
     | Answered
     | Decided
+    | BudgetReached
+    | BudgetRaised
     | Paused
     | Continued
     | Held

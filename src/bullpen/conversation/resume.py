@@ -17,6 +17,7 @@ from bullpen.conversation.events import (
     Unpicked,
 )
 from bullpen.conversation.state import ConversationState
+from bullpen.routing.budgets import budget_uses, members_spent
 from bullpen.routing.obstacles import Situation, may_begin
 from bullpen.routing.progress import Progress, usage_of_turn, with_usage, without_questions
 from bullpen.routing.queue import WaitingTurn
@@ -93,6 +94,8 @@ def _reason_to_pause(
         people=[person.name for person in team.people],
         held=progress.blocked,
         undecided=[ended.turn for ended in state.undecided.values()],
+        # People are asked about these anyway.
+        spent=members_spent(team, budget_uses(team, progress)),
     )
     if state.paused is not None or not may_begin(waiting, situation):
         return state.paused

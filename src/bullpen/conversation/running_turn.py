@@ -99,6 +99,10 @@ class RunningTurn:
         """The command of the MCP server through which it calls that."""
         self.asked = AskedTime()
         """How long people were asked."""
+        self.why_ended = ""
+        """Why bullpen itself ended it; empty: it did not."""
+        self.reported_at = 0
+        """When it last said what it has used, if it has done nothing since: it may be about to end."""
         self._pieces: list[str] = []
         self._cancelled = CANCELLED
         self._command: tuple[str, ...] = ()
@@ -128,11 +132,18 @@ class RunningTurn:
         """How long it has been running."""
         return (milliseconds() - self.began_at) / 1000
 
+    @property
+    def worked(self) -> float:
+        """For how many seconds it has worked: people who are asked may take their time."""
+        return max(0.0, self.seconds - self.asked.seconds)
+
     def on_event(self, event: Event) -> None:
         """Remember what an event says."""
         self.has_begun = self.has_begun or is_work(event)
         self.has_acted = self.has_acted or isinstance(event, ToolStarted)
         self._heard_at = milliseconds()
+        if isinstance(event, Usage | TextDelta | Thinking | ToolStarted | ToolFinished | ApprovalAsked):
+            self.reported_at = self._heard_at if isinstance(event, Usage) else 0
         match event:
             case TextDelta():
                 self._pieces.append(event.text)
@@ -205,6 +216,8 @@ class RunningTurn:
         """Return the record of the turn's end. Nothing can be added to its stream after that."""
         if state == "cancelled":
             failure = self._cancelled
+            if self.why_ended:
+                failure = replace(failure, message=self.why_ended, hint="What it had said and done is kept.")
         if failure is not None and not failure.partial_text:
             failure = replace(failure, partial_text=self.reply or self.text)
         self._stream = self._stream or self._packer.finish()

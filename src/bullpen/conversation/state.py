@@ -193,7 +193,13 @@ class ConversationState:
         """The waiting turns that begin only if a person allows them, by their ids."""
         return {turn.id: turn for turn in self.queue.waiting if turn.id in self.progress.unallowed}
 
-    def situation(self, people: Collection[str], workspaces: Mapping[str, str], asleep: Mapping[str, int]) -> Situation:
+    def situation(
+        self,
+        people: Collection[str],
+        workspaces: Mapping[str, str],
+        asleep: Mapping[str, int],
+        spent: Collection[str] = (),
+    ) -> Situation:
         """Return what decides, besides the queue, which turns may begin."""
         return Situation(
             running=tuple(self.running.values()),
@@ -203,6 +209,7 @@ class ConversationState:
             workspaces=workspaces,
             checking=tuple(self.checking.values()),
             asleep=asleep,
+            spent=spent,
             apart=turns_apart(self.progress.rounds),
         )
 
@@ -365,6 +372,7 @@ def usage_of_turns(turns: Iterable[Turn]) -> dict[str, MemberUsage]:
     used: dict[str, MemberUsage] = {}
     for turn in turns:
         if turn.started_at is not None and turn.ended_at is not None:
-            one = usage_of_turn(turn.usage, turn.failure, interrupted=turn.state == "interrupted")
+            seconds = (turn.ended_at - turn.started_at) / 1000
+            one = usage_of_turn(turn.usage, turn.failure, interrupted=turn.state == "interrupted", seconds=seconds)
             used[turn.member] = used.get(turn.member, MemberUsage()) + one
     return used

@@ -16,6 +16,7 @@ from bullpen.context.report import PromptReport
 from bullpen.conversation import decisions
 from bullpen.conversation.approvals import Approvals
 from bullpen.conversation.best_of import BestOfSeveral
+from bullpen.conversation.budgets import TurnBudgets
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
@@ -37,6 +38,7 @@ from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
 from bullpen.prices.lists import Prices
+from bullpen.routing.budgets import members_spent, that_fit
 from bullpen.routing.obstacles import may_begin
 from bullpen.routing.progress import cap_reached, room_for_turns
 from bullpen.routing.queue import WaitingTurn
@@ -87,6 +89,8 @@ class TurnLoop:
         self._approvals = approvals
         self._prices = Prices(team.prices)
         self._stand_ins = StandIns(team, journal, agents, files.has_changed)
+        self.budgets = TurnBudgets(team, journal, agents, self.running, self.tasks)
+        """What the turns may still use."""
         self._alarm: asyncio.TimerHandle | None = None
         self._toolbox = Toolbox(team, router, journal, prompts, approvals, self.running)
         self._workspaces = workspaces
@@ -129,10 +133,10 @@ class TurnLoop:
         """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""
         state, limits = self._state, self._team.limits
         now = milliseconds()
-        asleep = self._stand_ins.asleep(now)
-        self._wake_at(min(asleep.values(), default=0))
-        situation = state.situation(self._people, self._workspaces, asleep)
-        ready = may_begin(state.queue.waiting, situation) if state.paused is None else ()
+        asleep, uses = self._stand_ins.asleep(now), await self.budgets.look(now)
+        self._wake_at(min([*asleep.values(), *self.budgets.wakes_at(uses, now)], default=0))
+        situation = state.situation(self._people, self._workspaces, asleep, members_spent(self._team, uses))
+        ready = that_fit(may_begin(state.queue.waiting, situation), uses) if state.paused is None else ()
         if not ready:
             # What sleeps begins by itself: nobody is told that all is done.
             if state.paused is not None or not any(turn.member in asleep for turn in state.queue.waiting):
@@ -323,6 +327,7 @@ class TurnLoop:
             turn=running.turn,
             end=end,
             seconds=running.seconds,
+            worked=running.worked,
             notes=self._toolbox.not_followed(markers, running),
         )
         stored = await self._journal.commit_message(build)
@@ -350,7 +355,7 @@ class TurnLoop:
                 self._state.put_back(turn)
                 return
             await self._begin(running, _no_prompt(self._agents.of(turn)))
-        await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds))
+        await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds, worked=running.worked))
         await self._stand_ins.note_quota(running)
         self._forget(running)
         await retry_if_it_says_so(self._journal, self._team.limits, turn, end)
@@ -444,6 +449,7 @@ class TurnLoop:
             named = self._agents.of(running.turn).member.model or ""
             event = self._prices.estimated(usage_of(event, running.used_before), running.model or named, named)
             event = replace(event, agent="" if running.usage is None else running.usage.agent)
+        self.budgets.heard(running, event)
         running.on_event(event)
         # How a turn ended is published when it is stored, and a question when a person is asked.
         if not isinstance(event, Finished | Failed | ApprovalAsked | ApprovalOver):

@@ -4,7 +4,7 @@ The limits count since a person last spoke, and end loops. A budget counts from 
 until a person raises it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -167,3 +167,25 @@ def with_raised(progress: Progress, uses: Iterable[BudgetUse], *, always: bool) 
         for one in uses
     }
     return replace(progress, budgets={**progress.budgets, **raised})
+
+
+def members_spent(team: Team, uses: Sequence[BudgetUse]) -> tuple[str, ...]:
+    """Return the agents of which no turn may begin."""
+    return tuple(agent.name for agent in team.agents if reached_by(uses, agent.name))
+
+
+def asked_about(uses: Iterable[BudgetUse], members: Collection[str]) -> tuple[BudgetUse, ...]:
+    """Return the budgets that are used up and in the way of members who have a turn that waits or was ended."""
+    return tuple(one for one in uses if one.is_reached and any(one.is_of(member) for member in members))
+
+
+def to_raise(uses: Sequence[BudgetUse], owners: Collection[str] | None) -> tuple[BudgetUse, ...]:
+    """Return the budgets that a person means who raises some: what is used up, else what is nearly so."""
+    meant = [one for one in uses if owners is None or one.member in owners]
+    reached = [one for one in meant if one.is_reached]
+    return tuple(reached or [one for one in meant if one.share >= NOTICE_SHARE])
+
+
+def members_waiting(team: Team, turns: Iterable[WaitingTurn]) -> frozenset[str]:
+    """Return the agents that have one of these turns."""
+    return frozenset(turn.member for turn in turns) & {agent.name for agent in team.agents}

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 
-ObstacleKind = Literal["person", "hold", "decision", "step", "member", "workspace", "checks", "rest"]
+ObstacleKind = Literal["person", "hold", "decision", "step", "member", "workspace", "checks", "rest", "budget"]
 
 
 class Checking(Struct, frozen=True, kw_only=True):
@@ -35,6 +35,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """Turns after which checks run."""
     asleep: Mapping[str, int] = {}
     """Members of whom no program can be used now, and until when."""
+    spent: Collection[str] = ()
+    """Members of whose budget, or of the conversation's, nothing is left."""
     apart: Collection[str] = ()
     """The ids of turns that edit no workspace that others have: best of several."""
 
@@ -75,6 +77,9 @@ def obstacles(waiting: Sequence[WaitingTurn], situation: Situation) -> dict[str,
             found[turn.id] = stop
         elif turn.member in situation.asleep:
             found[turn.id] = Obstacle(kind="rest", turn=turn, until=situation.asleep[turn.member])
+            ahead.sleeps(turn)
+        elif turn.member in situation.spent:
+            found[turn.id] = Obstacle(kind="budget", turn=turn)
             ahead.sleeps(turn)
         elif obstacle := ahead.obstacle(turn):
             found[turn.id] = obstacle

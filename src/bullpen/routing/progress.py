@@ -181,6 +181,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What each member's turns have used."""
     budgets: dict[str, BudgetNote] = {}
     """For each budget that people were told of or have raised, by its key: what they know and decided."""
+    spent: tuple[str, ...] = ()
+    """Whose budgets are used up so that people are asked: members, and "" for the conversation's."""
     forgotten: dict[str, str] = {}
     """Agents whose next turn begins a new session, and for each the person who wants that."""
     forgetting: dict[str, str] = {}

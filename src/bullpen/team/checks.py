@@ -134,8 +134,8 @@ class _Checks:
             yield self._problem(path, text, "remark")
 
     def _limits(self) -> Iterator[TeamProblem]:
-        for key, why in unmeasured_limits(self._team):
-            yield self._problem(("limits", key), why)
+        for path, why in unmeasured_limits(self._team):
+            yield self._problem(path, why)
 
     def _member(self, index: int, member: Member) -> Iterator[TeamProblem]:
         path: KeyPath = ("member", index)

@@ -95,6 +95,11 @@ def _read_flag(value: Any) -> bool:
     return bool(value)
 
 
+def _read_table(value: Any) -> dict[str, Any]:
+    _require(isinstance(value, dict))
+    return dict(value)
+
+
 def _read_note(value: Any) -> bool | str:
     return value if isinstance(value, bool) else _read_text(value)
 
@@ -164,6 +169,7 @@ LIMIT_KEYS = {
     "overload_retries": _whole(0),
     "on_interrupted": _one_of("ask", "retry-once"),
 }
+BUDGET_KEYS = {"turns": _whole(1), "tokens": _whole(1), "cost_usd": _NUMBER, "minutes": _NUMBER}
 PRICE_KEYS = {"input": _PRICE, "output": _PRICE, "cached": _PRICE}
 PERSON_KEYS = {
     "name": _TEXT,
@@ -203,6 +209,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "pool": POOL,
     "idle_timeout": _SECONDS,
     "total_timeout": _SECONDS,
+    "budget": Kind("a table such as { tokens = 500000 }", _read_table),
     "may_address": _TEXTS,
     "tools": _FLAG,
     "may_set_task": _FLAG,

@@ -13,6 +13,7 @@ from bullpen.errors import InvalidTeam, TeamProblem
 from bullpen.prices.price import Price
 from bullpen.team.keys import (
     AGENT_KEYS,
+    BUDGET_KEYS,
     CHECK_KEYS,
     LIMIT_KEYS,
     LONGEST_CHECK_NAME,
@@ -25,7 +26,7 @@ from bullpen.team.lead import read_lead
 from bullpen.team.reviewers import review_problems
 from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
-from bullpen.team.team import BULLPEN, EVERYONE, Check, Limits, Member, Team
+from bullpen.team.team import BULLPEN, EVERYONE, Budget, Check, Limits, Member, Team
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.names import normalized
 
@@ -65,7 +66,7 @@ class _Reader(TableReader):
 
     def team(self) -> Team:
         """Return the team; use it only if there are no problems."""
-        tables = {"limits": dict, "prices": dict, "member": list, "check": list}
+        tables = {"limits": dict, "budget": dict, "prices": dict, "member": list, "check": list}
         values = self.values(self._document, TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
             if not isinstance(self._document.get(name, kind()), kind):
@@ -76,6 +77,7 @@ class _Reader(TableReader):
             **{"name": "team", "lead": next((m.name for m in members if m.type == "ai"), ""), **values},
             members=members,
             limits=Limits(**self.values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
+            budget=self._budget(self._document.get("budget"), ("budget",)),
             prices=dict(self._prices()),
             checks=tuple(self._checks()),
         )
@@ -86,6 +88,9 @@ class _Reader(TableReader):
         for path, text in review_problems(team):
             self.problem(path, text)
         return team
+
+    def _budget(self, table: object, path: Path) -> Budget:
+        return Budget(**self.values(table, BUDGET_KEYS, path)) if isinstance(table, dict) else Budget()
 
     def _prices(self) -> Iterator[tuple[str, Price]]:
         tables = self._document.get("prices", {})
@@ -115,6 +120,7 @@ class _Reader(TableReader):
             if has_program and table.get("type") == "human":
                 self.problem((*path, "type"), "a member with an agent or a command cannot be human")
             self._check_timeouts(values, path)
+            values["budget"] = self._budget(values.get("budget"), (*path, "budget"))
             yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
 
     def _checks(self) -> Iterator[Check]:

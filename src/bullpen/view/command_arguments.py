@@ -1,6 +1,7 @@
 """What commands are given: as data in the API, and read from what a person types. A number is a turn."""
 
 import re
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -123,6 +124,13 @@ class OneAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another command to run instead."""
 
 
+class Raise(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a budget is raised, and whose: a member's, the "conversation"'s, or without one all that are used up."""
+
+    how: Literal["once", "always"] = "once"
+    budget: str | None = None
+
+
 class Told(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Words to a member that is working."""
 
@@ -155,6 +163,18 @@ def read_instead(text: str, _: Team) -> OneAnswer:
     if not text:
         raise BullpenError("/instead needs a command, for example: /instead pytest -q tests")
     return OneAnswer(command=text)
+
+
+def read_raise(text: str, _: Team) -> Raise:
+    """Return how a budget is raised: "", "once", "always max"."""
+    first, rest = [*text.split(None, 1), "", ""][:2]
+    match first.lower():
+        case "always":
+            return Raise(how="always", budget=rest.strip() or None)
+        case "once":
+            return Raise(budget=rest.strip() or None)
+        case _:
+            return Raise(budget=text or None)
 
 
 def read_told(text: str, team: Team) -> Told:

@@ -4,6 +4,7 @@ from bullpen.approvals import Answer
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
 from bullpen.text.names import listed, normalized
+from bullpen.view.budgets import CONVERSATION
 from bullpen.view.command_arguments import (
     REMOVE,
     Leftover,
@@ -12,6 +13,7 @@ from bullpen.view.command_arguments import (
     Nothing,
     OneAnswer,
     OneTurn,
+    Raise,
     Reviewed,
     Task,
     Text,
@@ -227,6 +229,15 @@ async def forget(conversation: Conversation, given: Member, person: str | None) 
     await conversation.forget(given.member, by=person)
     name = conversation.member(given.member).name
     return f"{name} begins a new session in its next turn, built from the conversation."
+
+
+async def raise_budgets(conversation: Conversation, given: Raise, person: str | None) -> str:
+    """Raise budgets that are used up, or nearly so. The event says by how much."""
+    names = {normalized(agent.name) for agent in conversation.team.agents}
+    is_shared = given.budget is not None and normalized(given.budget) == CONVERSATION and CONVERSATION not in names
+    whose = "" if is_shared else given.budget
+    await conversation.raise_budgets(whose, always=given.how == "always", by=person)
+    return ""
 
 
 async def dismiss(conversation: Conversation, given: Which, person: str | None) -> str:

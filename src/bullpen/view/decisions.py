@@ -27,7 +27,9 @@ MOST_WORDS = 300
 ASK = "reply"
 """The question of a reply that offers answers with [ASK: …]. Those of running turns have ids of their CLI."""
 
-Kind = Literal["question", "failed", "conflict", "pick", "review", "allow", "paused", "held", "missed", "trouble"]
+Kind = Literal[
+    "question", "failed", "conflict", "pick", "review", "allow", "paused", "held", "missed", "trouble", "budget"
+]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -55,7 +57,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """The turn that ended without a reply, has a conflict, or begins only if a person allows it; the first of those
     whose results are to be picked from."""
     member: str = ""
-    """Whose turn that is, or who probably meant to hand over."""
+    """Whose turn that is, who probably meant to hand over, or whose budget is used up; empty: the conversation's."""
     partial_text: str = ""
     """What it had said by then."""
     others: tuple[str, ...] = ()
@@ -72,6 +74,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> tuple[Kind, str]:
         """What tells it from every other decision of its conversation."""
+        if self.kind == "budget":
+            return self.kind, self.member
         return self.kind, f"{self.turn}/{self.question}" if self.question else self.turn
 
     @property
@@ -85,6 +89,7 @@ def decisions(
     undecided: Sequence[UndecidedTurn],
     asked: Sequence[Asked] = (),
     asks: Asks = MappingProxyType({}),
+    budgets: Sequence[Decision] = (),
     unallowed: Sequence[Unallowed] = (),
     conflicts: Sequence[Conflicted] = (),
     unpicked: Sequence[Unpicked] = (),
@@ -125,7 +130,8 @@ def decisions(
     # An agent that asks is waiting: nothing else is as urgent.
     questions = [_about_question(one, is_only=len(asked) == 1) for one in asked]
     questions += [_about_ask(turn, ask) for turn, ask in asks.items()]
-    return (*questions, *(one for one in failed if one not in later), *found, *later)
+    # Without a raise, a turn that is run again would only wait.
+    return (*questions, *budgets, *(one for one in failed if one not in later), *found, *later)
 
 
 CONTINUE = Choice(action="continue", label="Continue", typed="/continue", purpose="let the waiting turns begin")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from bullpen.conversation.budget_events import BudgetRaised
 from bullpen.conversation.events import (
     Continued,
     ConversationEvent,
@@ -33,6 +34,8 @@ def happened(event: ConversationEvent) -> str:
             return "Continued."
         case TaskSet(task=task, by=by):
             return f"{by} set the team's task: {task}" if task else f"{by} removed the team's task."
+        case BudgetRaised(text=text, by=by):
+            return f"{by}: {text}" if by else text
         case Trouble(text=text) | TroubleOver(text=text):
             return text
         case Lagged(missed=missed):

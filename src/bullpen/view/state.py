@@ -19,6 +19,7 @@ from bullpen.conversation.state import UndecidedTurn, last_memories, stored_prog
 from bullpen.conversation.workspaces import MAY_EDIT, workspaces
 from bullpen.errors import InvalidTeam
 from bullpen.memory import Memory
+from bullpen.routing.budgets import BudgetUse, asked_about, budget_uses, members_spent, members_waiting
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.obstacles import Checking, Obstacle, Situation, obstacles
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
@@ -28,6 +29,7 @@ from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Team, colours_of
+from bullpen.view.budgets import BudgetView, about_budgets, budget_views
 from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
 from bullpen.view.memory import MemoryView, memory_view
@@ -155,6 +157,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     undecided: tuple[UndecidedView, ...] = ()
     missed: MissedView | None = None
     total: Spent = Spent()
+    budgets: tuple[BudgetView, ...] = ()
+    """How much of every budget is used."""
 
     @property
     def colors(self) -> dict[str, str]:
@@ -188,6 +192,7 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
         ),
         checking=conversation.checking,
         asked=tuple(conversation.approvals.open.values()),
+        uses=conversation.budget_uses,
     )
 
 
@@ -232,6 +237,7 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
             for one in (store.open_approvals(conversation_id) if is_owned else ())
             if one.asked is not None
         ],
+        uses=budget_uses(team, progress) if team else (),
     )
 
 
@@ -257,6 +263,7 @@ def _view(
     known: ConversationView,
     checking: Sequence[Checking],
     asked: Sequence[Asked] = (),
+    uses: Sequence[BudgetUse] = (),
 ) -> ConversationView:
     """Return what follows from the parts; `known` has those that are shown as they are."""
     missed = None if working or waiting else progress.missed
@@ -270,13 +277,17 @@ def _view(
         checking=checking,
         apart=turns_apart(progress.rounds),
     )
-    waits = obstacles(waiting, situation if team is None else _with_team(situation, team, progress))
+    waits = obstacles(waiting, situation if team is None else _with_team(situation, team, progress, uses))
+    queued = members_waiting(team, waiting) if team else frozenset()
+    ended = members_waiting(team, (one.turn for one in undecided)) if team else frozenset()
+    budgets = about_budgets(asked_about(uses, queued | ended), queued)
     unpicked = [Unpicked.of(key, one) for key, one in progress.rounds.items() if one.state == "asking"]
     unapproved = [Unapproved.of(one) for one in progress.reviews.values() if one.state == "asking"]
     found = decisions(
         undecided=undecided,
         asked=asked,
         asks=progress.asks,
+        budgets=budgets,
         unallowed=unallowed,
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         unpicked=unpicked,
@@ -294,7 +305,7 @@ def _view(
         status=_status(
             known,
             working,
-            needs_decision=bool(undecided or unallowed or progress.conflicts or unpicked or unapproved),
+            needs_decision=bool(undecided or budgets or unallowed or progress.conflicts or unpicked or unapproved),
             can_begin=len(waits) < len(waiting),
         ),
         members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),
@@ -304,13 +315,14 @@ def _view(
         undecided=tuple(map(_undecided, undecided)),
         missed=None if missed is None else _missed(missed),
         total=_total(progress.used.values(), working),
+        budgets=budget_views(uses),
     )
 
 
-def _with_team(situation: Situation, team: Team, progress: Progress) -> Situation:
-    """Return a situation with what only the team file says: who is a person, and whose programs rest."""
-    people = [person.name for person in team.people]
-    return replace(situation, people=people, asleep=asleep(team, progress.rests, milliseconds()))
+def _with_team(situation: Situation, team: Team, progress: Progress, uses: Sequence[BudgetUse]) -> Situation:
+    """Return a situation with what only the team file says: who is a person, whose programs rest, whose budgets end."""
+    people, spent = [person.name for person in team.people], members_spent(team, uses)
+    return replace(situation, people=people, asleep=asleep(team, progress.rests, milliseconds()), spent=spent)
 
 
 def _status(known: ConversationView, working: Sequence[Working], *, needs_decision: bool, can_begin: bool) -> Status:

@@ -52,13 +52,19 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
     for one in view.decisions:
         if one.kind == "review":
             yield f"Not approved: {one.text} In chat: /again or /end-review."
+        if one.kind == "budget":
+            yield f"{one.text} In chat: /raise once, /raise always or /drop."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
 
 
 def team_lines(view: ConversationView, leads: Collection[str] = ()) -> list[str]:
-    """Return who is in the team, each member on a line of its own, and below each agent what it remembers."""
-    return [line for member in view.members for line in _member_lines(member, is_lead=member.name in leads)]
+    """Return who is in the team, and below each agent what it remembers and has used of its budget."""
+    lines: list[str] = []
+    for member in view.members:
+        lines += _member_lines(member, is_lead=member.name in leads)
+        lines += [f"  {one.text}" for one in view.budgets if one.member == member.name]
+    return [*lines, *(one.text for one in view.budgets if not one.member)]
 
 
 def seconds_of(working: Working | RunningCheck) -> str:
@@ -81,6 +87,8 @@ def _status(view: ConversationView) -> Iterator[str]:
     if decide := undecided | asked:
         yield f"your decision: {', '.join(f'{member} (turn {turn})' for turn, member in decide.items())}"
     yield from (member.review for member in view.members if member.review)
+    if spent := [one.member or "the conversation" for one in view.decisions if one.kind == "budget"]:
+        yield f"budget used up: {', '.join(spent)}"
     if view.paused is not None:
         yield "paused"
 

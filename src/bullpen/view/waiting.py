@@ -27,6 +27,8 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool =
             return f"waits for {named}: both may edit {one_line(obstacle.workspace)}"
         case "checks":
             return f"waits for the checks of what {other.member} changed (turn {other.id})"
+        case "budget":
+            return "waits until its budget is raised: /raise"
         case "rest":
             return f"sleeps until {moment(obstacle.until)}: neither {other.member} nor a stand-in can be used before"
 

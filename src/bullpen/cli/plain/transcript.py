@@ -9,6 +9,7 @@ from itertools import islice, zip_longest
 
 from bullpen.check_results import CheckResult
 from bullpen.cli.plain.turn import TurnView
+from bullpen.conversation.budget_events import BudgetRaised, BudgetReached
 from bullpen.conversation.events import (
     Answered,
     Asked,
@@ -171,7 +172,7 @@ class Show:
                 self.note(f"‖ Paused: {decision.text}", "yellow")
             case "held":
                 self.note(f"‖ {decision.text}", "yellow")
-            case "missed" | "allow" | "conflict" | "pick":
+            case "missed" | "allow" | "conflict" | "pick" | "budget":
                 self.note(f"? {decision.text}", "yellow")
             case "question":
                 self._questions.add(decision.key)
@@ -247,6 +248,8 @@ class Show:
                 return {("review", turn_id)}
             case Unpicked(round=key):
                 return {("pick", key)}
+            case BudgetReached(member=member):
+                return {("budget", member)}
             case Paused():
                 return {("paused", "")}
             case Held():
@@ -377,7 +380,7 @@ class Show:
                     self.note(f"  {happened(event)}")
             case Dropped() | Reordered() | TaskSet() | TroubleOver():
                 self.note(f"  {happened(event)}")
-            case Decided() | Continued():
+            case Decided() | Continued() | BudgetRaised():
                 self.note(happened(event))
             case Trouble():
                 self.note(f"! {happened(event)}", "red")
