@@ -256,3 +256,22 @@ async def test_what_is_not_used_up_cannot_be_raised(team: Stage) -> None:
             await conversation.raise_budgets("")
         await conversation.raise_budgets("a")
         assert [one.cap for one in conversation.budget_uses] == [120], "50 of 60 is nearly all of it"
+
+
+async def test_what_a_stand_in_uses_counts_for_the_role(team: Stage) -> None:
+    roles = {"stand_in": ["b"], "stand_in_at": 0.5, "model": "large"}
+    spending(team, "a", "Mine.", usage=60, budget=budget(tokens=100), **roles)
+    spending(team, "b", "In its name.", usage=60, model="small")
+    async with team.open() as conversation:
+        await tell(conversation, "Go. [NEXT: a]")
+        assert await tell(conversation, "Go. [NEXT: a]") == [
+            "kim: Go. [NEXT: a]",
+            "a: Mine.",
+            "kim: Go. [NEXT: a]",
+            "bullpen: b stands in for a: 60 % of its budget is used.",
+            "a: In its name.",
+            "bullpen: a has used 120 tokens: its budget of 100 tokens is used up.",
+        ]
+        await tell(conversation, "And now? [NEXT: a]")
+        assert waiting(conversation) == ["a"]
+        assert asked(conversation)[0][1] == ["/raise once", "/raise always", "/drop a"]

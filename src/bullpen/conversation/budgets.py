@@ -15,7 +15,6 @@ from bullpen.conversation.journal import Journal
 from bullpen.conversation.returned_checks import SYSTEM
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState
-from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.errors import NothingToRaise, StoreConflict, StoreError
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.budgets import (
@@ -48,13 +47,11 @@ class TurnBudgets:
         self,
         team: Team,
         journal: Journal,
-        agents: TurnAgents,
         running: Mapping[str, RunningTurn],
         tasks: Mapping[str, "asyncio.Task[None]"],
     ) -> None:
         self._team = team
         self._journal = journal
-        self._agents = agents
         self._running = running
         self._tasks = tasks
         self._is_needed = any(one != Budget() for one in (team.budget, *(agent.budget for agent in team.agents)))
@@ -64,8 +61,9 @@ class TurnBudgets:
         """How much of every budget is used, with what running turns have used so far."""
         now: dict[str, MemberUsage] = {}
         for running in self._running.values() if self._is_needed else ():
-            by = self._agents.chosen(running.turn)
-            now[by] = now.get(by, MemberUsage()) + usage_of_turn(running.usage, seconds=running.worked)
+            # Also what a stand-in uses: the budget is the role's.
+            name = running.turn.member
+            now[name] = now.get(name, MemberUsage()) + usage_of_turn(running.usage, seconds=running.worked)
         return budget_uses(self._team, self._journal.state.progress, now) if self._is_needed else ()
 
     def heard(self, running: RunningTurn, event: Event) -> None:
@@ -91,7 +89,7 @@ class TurnBudgets:
             if running.reported_at + LAST_REPORT_MS > now:
                 yield running.reported_at + LAST_REPORT_MS
         for one in uses:
-            turns = [running for running in self._running.values() if self._counts(one, running)]
+            turns = [running for running in self._running.values() if one.is_of(running.turn.member)]
             if one.kind != "minutes" or not turns:
                 continue
             working = sum(not running.asked.is_asking for running in turns)
@@ -101,16 +99,11 @@ class TurnBudgets:
             elif left:
                 yield now + LOOK_WHILE_ASKING_MS
 
-    def _counts(self, use: BudgetUse, running: RunningTurn) -> bool:
-        return use.is_of(self._agents.chosen(running.turn))
-
-    def _reached(self, uses: Iterable[BudgetUse], running: RunningTurn) -> BudgetUse | None:
-        return next((one for one in uses if one.ends_turns and self._counts(one, running)), None)
-
     def _end_turns(self, uses: Sequence[BudgetUse], now: int) -> None:
         """Cancel the turns for which nothing is left, but not one that is about to end."""
         for running in self._running.values():
-            reached, task = self._reached(uses, running), self._tasks.get(running.turn.id)
+            reached = next((one for one in uses if one.ends_turns and one.is_of(running.turn.member)), None)
+            task = self._tasks.get(running.turn.id)
             is_ending = running.why_ended or running.reply or _may_be_ending(running, now)
             if reached is not None and task is not None and not is_ending:
                 logger.info("turn ended at a budget turn=%s budget=%s", running.turn.id, reached.key)
@@ -120,7 +113,7 @@ class TurnBudgets:
     async def _tell(self, uses: Sequence[BudgetUse], now: int) -> None:
         """Tell people of what most is used: after the reply of a turn that is about to end, not before."""
         later = [running for running in self._running.values() if _may_be_ending(running, now)]
-        known = [one for one in uses if not any(self._counts(one, running) for running in later)]
+        known = [one for one in uses if not any(one.is_of(running.turn.member) for running in later)]
         if fresh := untold(known, self._journal.state.progress):
             await self._journal.commit_message(partial(_notice, self._journal.state, fresh, at=milliseconds()))
 

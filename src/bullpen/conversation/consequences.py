@@ -174,8 +174,7 @@ def agent_reply(
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
     handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
-    by = before.stand_ins.get(turn.id, agent.name)
-    used = without_turn(with_usage(before, by, usage_of_turn(end.usage, seconds=worked)), turn.id)
+    used = without_turn(with_usage(before, agent.name, usage_of_turn(end.usage, seconds=worked)), turn.id)
     if not is_apart:
         used = with_own_session(used, agent.name, end.memory)
     asks = {} if is_apart else new_asks(agent.name, text, markers, turn.id, end.at)
@@ -276,8 +275,7 @@ def turn_ends(
     state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float, worked: float = 0.0
 ) -> Entry:
     """Return what the end of a turn without a reply changes: a person must decide about it."""
-    by = state.progress.stand_ins.get(turn.id, turn.member)
-    used = with_usage(state.progress, by, usage_of_turn(end.usage, end.failure, seconds=worked))
+    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure, seconds=worked))
     used = replace(used, stand_ins={one: by for one, by in used.stand_ins.items() if one != turn.id})
     progress = replace(used, undecided=(*used.undecided, turn.id))
     undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)

@@ -89,7 +89,7 @@ class TurnLoop:
         self._approvals = approvals
         self._prices = Prices(team.prices)
         self._stand_ins = StandIns(team, journal, agents, files.has_changed)
-        self.budgets = TurnBudgets(team, journal, agents, self.running, self.tasks)
+        self.budgets = TurnBudgets(team, journal, self.running, self.tasks)
         """What the turns may still use."""
         self._alarm: asyncio.TimerHandle | None = None
         self._toolbox = Toolbox(team, router, journal, prompts, approvals, self.running)

@@ -22,8 +22,8 @@ def unmeasured_limits(team: Team) -> Iterator[tuple[Path, str]]:
     for key, why in _unmeasured(team.budget, everyone, prices, GIVE_INSTEAD):
         yield ("budget", key), why
     for index, member in enumerate(team.members):
-        # What a stand-in uses counts for the stand-in.
-        for key, why in _unmeasured(member.budget, [member], prices, GIVE_INSTEAD):
+        role = [one for _, one in programs(team, member)]
+        for key, why in _unmeasured(member.budget, role, prices, GIVE_INSTEAD):
             yield ("member", index, "budget", key), why
 
 
