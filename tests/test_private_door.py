@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -102,3 +103,26 @@ def test_what_a_guardian_adopts_comes_from_an_agent(tmp_path: Path) -> None:
     finally:
         guardian.let_go(keeper)
         keeper.reap()
+
+
+def opened(token: str) -> list[str]:
+    """Return which sockets are there while a conversation is open."""
+
+    async def play() -> list[str]:
+        async with private_door.private_door(cast(Any, None), token):
+            return sorted(path.name for path in private_door.door_of(token).parent.glob("[!.]*"))
+
+    return asyncio.run(play())
+
+
+def test_a_socket_of_a_killed_process_is_removed_once_in_a_while() -> None:
+    left, mine = private_door.door_of("left"), private_door.door_of("mine").name
+    assert opened("mine") == [mine]
+    with socket.socket(socket.AF_UNIX) as line:
+        line.bind(str(left))
+
+    # Looking for it wakes every process that has a conversation open, so not each that opens one does.
+    assert opened("mine") == sorted([left.name, mine])
+    os.utime(left.parent / private_door.TIDIED, (0, 0))
+
+    assert opened("mine") == [mine]

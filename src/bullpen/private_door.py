@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -37,6 +38,11 @@ READ_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 LONGEST_ADDRESS = 100
 """Bytes; some systems take four more."""
+BACKLOG = 1
+"""Others wait. The loop of asyncio logs a traceback for each place in it when no file descriptor is left."""
+TIDY_SECONDS = 3600.0
+"""How often sockets of processes that were killed are removed. Each that lives is woken by that."""
+TIDIED = ".tidied"
 PRIVATE = 0o700
 SOL_LOCAL, LOCAL_PEERPID = 0, 2
 """Of macOS, which Python does not name."""
@@ -66,7 +72,9 @@ async def private_door(conversation: Conversation, token: str) -> AsyncIterator[
     if listener is None:
         yield
         return
-    server = await asyncio.start_unix_server(partial(_take, conversation), sock=listener, limit=MOST_BYTES)
+    server = await asyncio.start_unix_server(
+        partial(_take, conversation), sock=listener, limit=MOST_BYTES, backlog=BACKLOG
+    )
     try:
         yield
     finally:
@@ -171,8 +179,13 @@ def _check_private(folder: Path) -> None:
 
 
 def _remove_dead(folder: Path) -> None:
-    """Remove the sockets of processes that were killed."""
-    for door in folder.iterdir():
+    """Remove the sockets of processes that were killed, if nobody has looked for them lately."""
+    note = folder / TIDIED
+    with contextlib.suppress(OSError):
+        if time.time() - note.stat().st_mtime < TIDY_SECONDS:
+            return
+    note.touch(mode=0o600)
+    for door in set(folder.iterdir()) - {note}:
         with socket.socket(socket.AF_UNIX) as line, contextlib.suppress(OSError), _address(door) as address:
             line.settimeout(0.0)
             try:

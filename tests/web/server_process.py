@@ -146,7 +146,8 @@ def server_process(
         fault=fault,
     )
     log = folder / "server.log"
-    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "BULLPEN_HOME": str(folder / "home")}
+    places = {"BULLPEN_HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "state")}
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **places}
     command = [sys.executable, "-m", "tests.web.server_process", msgspec.json.encode(options).decode()]
     with (
         log.open("wb") as errors,

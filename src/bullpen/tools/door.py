@@ -24,6 +24,8 @@ MayUse = Callable[[int, str], bool]
 LONGEST_LINE = 4 * 1024 * 1024
 LONGEST_PATH = 100
 """What a system takes as the path of a socket, in bytes, and a little less."""
+BACKLOG = 1
+"""Others wait. The loop of asyncio logs a traceback for each place in it when no file descriptor is left."""
 MOST_VISITORS = 16
 """Of one turn at once: a CLI starts one server, or one for each of its helpers."""
 MOST_AT_ONCE = 16
@@ -68,7 +70,7 @@ async def open_door(answering: Answering, may_use: MayUse = lambda *_: True) -> 
             # A task that is cancelled before it begins runs nothing of its own.
             task.add_done_callback(lambda _: writer.close())
 
-        server = await asyncio.start_unix_server(come_in, path, limit=LONGEST_LINE)
+        server = await asyncio.start_unix_server(come_in, path, limit=LONGEST_LINE, backlog=BACKLOG)
         try:
             # Not from the folder in which the CLI works: it may have a bullpen of its own.
             yield (sys.executable, "-P", SERVER, str(path))
