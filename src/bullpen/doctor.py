@@ -21,6 +21,7 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
 from bullpen.errors import AgentFailed, UnknownAgent
 from bullpen.team.file import LoadedTeam
+from bullpen.team.stand_ins import programs
 from bullpen.team.team import Member
 from bullpen.team.trust import Trust
 from bullpen.turn_events import FailureKind
@@ -52,6 +53,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     program: str
     needed: bool = True
     """Whether the team needs it, if it was examined for a team."""
+    stands_in: bool = False
+    """Whether it only stands in for members of the team."""
     path: str | None = None
     version: str | None = None
     version_tested: bool = False
@@ -152,19 +155,48 @@ async def examine_for(loaded: LoadedTeam, *, live: bool = False) -> list[Finding
     members = [member for member in loaded.team.agents if not member.pool]
     own = {member.name: agent_spec(member.agent) for member in members if _runs_known_cli(member)}
     needed = {spec.name for spec in own.values()}
-    specs = sorted(known_agents().values(), key=lambda spec: spec.name not in needed)
+    standing = {spec.name for spec in _stand_ins(loaded)} - needed
+    specs = sorted(known_agents().values(), key=lambda spec: (spec.name not in needed, spec.name not in standing))
     asking = {own[member.name].name for member in members if member.name in own and member.permissions == "ask"}
     found = await asyncio.gather(
         *(
-            examine(spec, cwd=loaded.root, live=live and spec.name in needed, shakes_hands=spec.name in asking)
+            examine(
+                spec, cwd=loaded.root, live=live and spec.name in needed | standing, shakes_hands=spec.name in asking
+            )
             for spec in specs
         )
     )
     is_trusted = Trust().knows(loaded.path, loaded.text)
     others = [member for member in members if member.name not in own]
     programs = await asyncio.gather(*(_look_for(member, loaded.root, is_trusted=is_trusted) for member in others))
-    marked = [replace(finding, needed=finding.agent in needed) for finding in found]
+    marked = [
+        replace(finding, needed=finding.agent in needed, stands_in=finding.agent in standing) for finding in found
+    ]
     return sorted([*programs, *marked], key=lambda finding: not finding.needed)
+
+
+def _stand_ins(loaded: LoadedTeam) -> list[AgentSpec]:
+    """Return the known CLIs that stand in for members here."""
+    roles = [one for member in loaded.team.agents for by, one in programs(loaded.team, member) if by != member.name]
+    return [agent_spec(one.agent) for one in roles if not one.pool and _runs_known_cli(one)]
+
+
+def who_stands_in(loaded: LoadedTeam, findings: Sequence[Finding]) -> list[str]:
+    """Return a sentence for each stand-in here: whether it is ready."""
+    sentences = []
+    for member in loaded.team.agents:
+        for by, one in programs(loaded.team, member):
+            if by == member.name or one.pool:
+                continue
+            name = agent_spec(one.agent).name if _runs_known_cli(one) else by
+            finding = next((each for each in findings if name in (each.agent, each.name)), None)
+            why = " ".join(problem.text for problem in finding.problems) if finding else "It was not examined."
+            sentences.append(
+                f"{by} is ready to stand in for {member.name}."
+                if finding is not None and finding.ready
+                else f"{by} cannot stand in for {member.name}: {why}"
+            )
+    return sentences
 
 
 def _runs_known_cli(member: Member) -> bool:

@@ -175,3 +175,16 @@ def test_a_member_that_edits_on_a_node_beside_others_in_pools_is_warned_of(capsy
     Path("team.toml").write_text(f'name = "shop"\n[[member]]\nname = "kim"\n{local}')
     main(["check"])
     assert "in no pool" not in capsys.readouterr().out
+
+
+def test_who_can_stand_in_is_said(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    for name in ("claude", "codex"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    team = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\nstand_in = ["codex", "gemini"]\n'
+    Path("team.toml").write_text(team)
+
+    assert main(["check"]) == 0
+    said = capsys.readouterr().out
+    assert "codex can stand in for max, if signed in.\n" in said
+    assert "warning: member.2.stand_in: gemini is not ready: the program 'gemini' was not found." in said

@@ -68,6 +68,7 @@ def test_installed_and_signed_in(machine: Path, capsys: pytest.CaptureFixture[st
         "agent": "claude-code",
         "name": "claude",
         "needed": True,
+        "stands_in": False,
         "program": "claude",
         "path": str(machine / "claude"),
         "version": agent_spec("claude").tested_versions[0],
@@ -264,3 +265,16 @@ def test_who_is_signed_in_to_google_is_told_for_whom_that_still_works(
     monkeypatch.setenv("GEMINI_API_KEY", "x")
     assert main(["doctor", "gemini"]) == 0
     assert "Google accounts" not in capsys.readouterr().out
+
+
+def test_who_is_ready_to_stand_in_is_said_and_not_needed(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install_scripted(machine, "claude", "echo '{\"loggedIn\": true}'; exit 0")
+    install_scripted(machine, "codex", "echo Logged in using ChatGPT; exit 0")
+    members = '[[member]]\nname = "max"\nagent = "claude"\nstand_in = ["codex", "gemini"]\n'
+    (machine / "team.toml").write_text(f'[[member]]\nname = "kim"\n{members}')
+
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "codex is ready to stand in for max.\n" in said
+    assert "gemini cannot stand in for max: gemini is not installed.\n" in said
+    assert "stand-in, not ready" in said

@@ -356,3 +356,17 @@ async def test_without_a_cluster_a_pool_is_refused_in_a_sentence(stage: WorkerSt
     with pytest.raises(NeedsCluster, match=r"max runs on workers of the pool 'gpu-box'.*`bullpen serve --cluster`"):
         async with open_team(team, db=stage.folder / "test.db"):
             pass
+
+
+async def test_a_stand_in_may_live_on_another_machine(stage: WorkerStage) -> None:
+    team = stage.write_team(far=[{"say": "Done elsewhere."}])
+    here = '[[member]]\nname = "max"\ncommand = ["no-such-program-here"]\ncwd = "project"\nstand_in = ["far"]\n'
+    team.write_text(f"{team.read_text()}{here}", encoding="utf-8")
+    stage.write_file()
+    stage.start_worker()
+    async with opened(stage.url, team) as conversation:
+        await conversation.say("[NEXT: max] Please.")
+        said = await until_said(conversation, "Done elsewhere.")
+        assert [speaker for speaker, _ in said] == ["kim", "bullpen", "max"]
+        assert said[1][1].startswith("far stands in for max until ")
+    assert stage.started() == ["far"]

@@ -503,3 +503,12 @@ def test_stand_ins_that_are_not_ready(folder: Path) -> None:
     )
     (folder / "bin" / "codex").touch(mode=0o700)
     assert found(folder, 'agent = "claude"\nstand_in = ["codex"]\n') == []
+
+
+def test_a_stand_in_on_another_machine_reads_the_files_there(folder: Path) -> None:
+    far = '[[member]]\nname = "far"\nagent = "claude"\npool = "gpu-box"\n'
+    said = found(folder, f'agent = "claude"\nstand_in = ["far"]\n{far}')
+    assert (
+        "remark: line 6, member.2.stand_in: far runs on workers of 'gpu-box': in the role of max it reads the files of "
+        "'.' there"
+    ) in said

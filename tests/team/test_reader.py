@@ -860,7 +860,13 @@ def test_usual_commands_may_be_allowed(command: str) -> None:
     [
         ("max", "names itself. Name another agent of the team, or an agent type such as codex"),
         ("kim", "names kim, who is a person. Name another agent of the team, or an agent type such as codex"),
-        ("far", "names far, which runs elsewhere: a stand-in must be in the same pool"),
+        (
+            "far",
+            (
+                "names far, which runs elsewhere, and max may change files, which are not there: only for a member "
+                "that is read-only can a stand-in be in another pool"
+            ),
+        ),
         (
             "loose",
             (
@@ -876,9 +882,9 @@ def test_who_cannot_stand_in(stand_in: str, problem: str) -> None:
         '[[member]]\nname = "kim"\n[[member]]\nname = "any"\ncommand = ["any"]\nstand_in = ["codex"]\n'
         '[[member]]\nname = "far"\nagent = "codex"\npool = "gpu-box"\n'
         '[[member]]\nname = "loose"\nagent = "codex"\npermissions = "full"\nenv = ["TOKEN"]\n'
-        f'[[member]]\nname = "max"\nagent = "claude"\nstand_in = ["{stand_in}"]\n'
+        f'[[member]]\nname = "max"\nagent = "claude"\npermissions = "edit"\nstand_in = ["{stand_in}"]\n'
     )
-    assert [str(one) for one in problems] == [f"line 19, member.5.stand_in: {problem}"]
+    assert [str(one) for one in problems] == [f"line 20, member.5.stand_in: {problem}"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from bullpen.team.checks import hand_over_sentences, problems_of, shared_folder_
 from bullpen.team.file import read_team_file, team_path
 from bullpen.team.reach import Reach, agents_reached
 from bullpen.team.reader import read_team
+from bullpen.team.stand_in_checks import stand_in_sentences
 from bullpen.team.team import Team
 from bullpen.text.numbers import counted
 from bullpen.text.safe import printable
@@ -80,7 +81,9 @@ def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> No
         errors = sum(problem.severity == "error" for problem in problems)
         print(printable(f"{path} cannot be used: {counted(errors, 'error')}."))
         return
-    for sentence in (*hand_over_sentences(team), *shared_folder_sentences(team, team_path(path).parent)):
+    root = team_path(path).parent
+    stand_ins = stand_in_sentences(team, root, os.environ)
+    for sentence in (*hand_over_sentences(team), *shared_folder_sentences(team, root), *stand_ins):
         print(printable(sentence).replace("\n", " "))
     # No CLI is run here, so nothing is known about logins.
     has_clis = any(agent.agent and not agent.pool for agent in team.agents)

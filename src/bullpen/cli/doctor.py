@@ -19,6 +19,7 @@ from bullpen.doctor import (
     examine_here,
     other_agents_here,
     who_asks,
+    who_stands_in,
 )
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.team.file import LoadedTeam, load_team
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         if team:
             print(printable(f"What the team in {team.path} needs here:"))
         _print_table(findings)
-        for sentence in who_asks(team) if team else ():
+        for sentence in (*who_asks(team), *who_stands_in(team, findings)) if team else ():
             print(printable(sentence))
         for sentence in other_agents_here(cwd=Path.cwd()).values() if options.all else ():
             print(sentence)
@@ -137,6 +138,8 @@ def _print_table(findings: list[Finding]) -> None:
 def _mark(finding: Finding) -> "Text":
     from rich.text import Text
 
+    if finding.stands_in:
+        return Text("stand-in, ready" if finding.ready else "stand-in, not ready", style="dim")
     if not finding.needed:
         return Text("not needed here", style="dim")
     return Text("ready", style="green") if finding.ready else Text("not ready", style="red")

@@ -8,6 +8,7 @@ from bullpen.cluster.survey import Seen, Survey
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import NotAllowedHere, TeamProblem
 from bullpen.team.checks import problem_at
+from bullpen.team.stand_ins import programs
 from bullpen.team.team import Check, Member, Team
 from bullpen.team.toml_lines import TomlLines
 
@@ -22,6 +23,13 @@ def pool_problems(team: Team, text: str, found: Survey) -> list[TeamProblem]:
         for index, member in enumerate(team.members)
         if member.pool
         for said, is_error in _of_member(member, found)
+    ]
+    problems += [
+        problem_at(lines, ("member", index, "stand_in"), f"{by} is not ready: {said}", "warning")
+        for index, member in enumerate(team.members)
+        for by, other in programs(team, member)
+        if by != member.name and other.pool
+        for said, _ in _of_member(other, found)
     ]
     pools = {member.pool for member in team.agents if member.pool and member.permissions != "read-only"}
     workers = [seen for pool in sorted(pools) for seen in _workers(found, pool)]

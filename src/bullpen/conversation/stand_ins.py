@@ -126,6 +126,8 @@ class StandIns:
             return False
         if not self._team.member(turn.member).stand_in and (kind != "overloaded" or self._retries_left(turn) <= 0):
             return False
+        if kind == "not_installed":
+            return True
         if agent.spec.stream != "text" and not (running.has_acted and may_change_files(agent)):
             return True
         # Of a program without a stream of events, nobody knows what it has done.

@@ -1,7 +1,6 @@
 """Problems of a team that depend on this machine: programs, folders, files, variables."""
 
 import os
-import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,9 +18,10 @@ from bullpen.files.worktree import why_no_worktree
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
 from bullpen.team.limit_checks import unmeasured_limits
 from bullpen.team.own_memory import why_shared
+from bullpen.team.programs_here import finds, not_found
 from bullpen.team.reach import agents_reached
 from bullpen.team.reader import examine_team
-from bullpen.team.stand_ins import programs
+from bullpen.team.stand_in_checks import stand_in_problems
 from bullpen.team.team import Check, Member, Team
 from bullpen.team.toml_lines import Path as KeyPath
 from bullpen.team.toml_lines import TomlLines
@@ -128,7 +128,7 @@ class _Checks:
             spec = command_agent(check.command)
             environment = child_environment(spec, None, self._environ)
             if find_program(spec.program, environment, folder) is None:
-                yield self._problem((*path, "command"), _not_found(spec, folder))
+                yield self._problem((*path, "command"), not_found(spec, folder))
         if not editing:
             text = "never runs: no agent of this team may change files"
             yield self._problem(path, text, "remark")
@@ -158,23 +158,9 @@ class _Checks:
         yield from self._stand_ins(path, member)
 
     def _stand_ins(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
-        """Say which stand-ins could not take the role of a member."""
-        for by, other in programs(self._team, member):
-            if by == member.name:
-                continue
-            try:
-                spec = spec_for(other.agent, other.command)
-                spec.arguments(other.permissions, other.model)
-            except UnknownAgent:
-                known = ", ".join(known_agents())
-                text = f"{by!r} is neither an agent of this team nor an agent type. Agent types: {known}"
-                yield self._problem((*path, "stand_in"), text)
-            except ValueError as error:
-                yield self._problem((*path, "stand_in"), f"{by} cannot stand in for {member.name}: {error}")
-            else:
-                if not other.pool and not self._finds(spec, other):
-                    text = f"{by} is not ready: {_not_found(spec, self._root / member.cwd)}"
-                    yield self._problem((*path, "stand_in"), text, "warning")
+        """Say which stand-ins could not take the role of a member, and which are on other machines."""
+        for text, severity in stand_in_problems(self._team, member, self._root, self._environ):
+            yield self._problem((*path, "stand_in"), text, severity)
 
     def _beside_pools(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Warn that nothing is seen of what a member does to files on a node: another node could not take it back."""
@@ -213,7 +199,7 @@ class _Checks:
             yield self._problem((*path, "agent"), text, "warning")
         if not self._finds(spec, member):
             folder = self._root / member.cwd
-            yield self._problem((*path, "command" if member.command else "agent"), _not_found(spec, folder))
+            yield self._problem((*path, "command" if member.command else "agent"), not_found(spec, folder))
         try:
             spec.arguments(member.permissions, member.model)
         except ValueError as error:
@@ -321,9 +307,7 @@ class _Checks:
             yield self._problem((*path, "workspace"), text)
 
     def _finds(self, spec: AgentSpec, member: Member) -> bool:
-        passed = {name: self._environ[name] for name in member.env if name in self._environ}
-        environment = child_environment(spec, passed, self._environ)
-        return find_program(spec.program, environment, self._root / member.cwd) is not None
+        return finds(spec, member, self._root, self._environ)
 
     def _own_instruction_file(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Check the instruction file that a member names, or else the CLI's usual one, if there is one."""
@@ -370,17 +354,6 @@ def _unknown_agent(name: str) -> str:
     close = nearest(name, known)
     advice = f"Did you mean {' or '.join(close)}?" if close else f"Known types: {', '.join(known)}."
     return f'there is no agent type {name!r}. {advice} For any other program, use command = ["program"]'
-
-
-def _not_found(spec: AgentSpec, folder: Path) -> str:
-    here = folder / spec.program
-    # os.path says no to what cannot be looked at; a Path would raise.
-    if os.path.isfile(here) and os.sep in spec.program:  # noqa: PTH113
-        return f"{spec.program!r} is not executable. Try: chmod +x {shlex.quote(str(here))}"
-    if os.path.isfile(here):  # noqa: PTH113
-        return f"the program {spec.program!r} is not in your PATH. For the file in {folder}, write ./{spec.program}"
-    hint = spec.hints.get("not_installed", "Install it, or check your PATH.")
-    return f"the program {spec.program!r} was not found. {hint}"
 
 
 def _with_sessions() -> str:

@@ -53,8 +53,11 @@ def why_not(member: Member, other: Member) -> str:
             f"names {other.name}, which has arguments or variables of its own and may do more than {member.name}: "
             "they could let it do so here, too"
         )
-    if other.pool != member.pool:
-        return f"names {other.name}, which runs elsewhere: a stand-in must be in the same pool"
+    if other.pool != member.pool and member.permissions != "read-only":
+        return (
+            f"names {other.name}, which runs elsewhere, and {member.name} may change files, which are not there: "
+            "only for a member that is read-only can a stand-in be in another pool"
+        )
     return ""
 
 
