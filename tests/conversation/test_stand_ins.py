@@ -266,3 +266,27 @@ async def test_a_stand_in_may_begin_before_the_quota_is_used_up(team: Stage) -> 
         *_, told, answered = await tell(conversation, ASKED)
         assert (told, answered) == ("bullpen: max is back: eva no longer stands in for it.", "max: Mine.")
     assert (len(team.prompts("max")), len(team.prompts("eva"))) == (2, 2), "it is spared, not used up"
+
+
+async def test_a_stand_in_may_begin_before_the_budget_is_used_up(team: Stage) -> None:
+    member(team, "max", "Mine.", stand_in=["eva"], stand_in_at=0.5, budget={"turns": 2})
+    member(team, "eva", "Built.")
+    async with team.open() as conversation:
+        assert (await tell(conversation, ASKED))[-1] == "max: Mine."
+        told, answered = (await tell(conversation, ASKED))[-2:]
+        assert (told, answered) == ("bullpen: eva stands in for max: 50 % of its budget is used.", "max: Built.")
+        for _ in range(2):
+            assert (await tell(conversation, ASKED))[-1] == "max: Built."
+
+
+@pytest.mark.parametrize("words", ["Thank you, max!", "Understood.", "I failed: 429, its quota is used up."])
+async def test_nobody_is_woken_by_a_failure_or_a_thank_you(team: Stage, words: str) -> None:
+    member(team, "max", out(), stand_in=["eva"])
+    member(team, "eva", words)
+    member(team, "ida", words)
+    async with team.open() as conversation:
+        await tell(conversation, "[NEXT: max & ida] Build it.")
+        turns = await conversation.read(lambda store, id_: store.turns(id_))
+        assert [turn.member for turn in turns] == ["max", "ida", "max"]
+        assert not conversation.waiting
+    assert [len(team.prompts(name)) for name in ("max", "eva", "ida")] == [1, 1, 1]
