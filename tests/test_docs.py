@@ -255,7 +255,7 @@ def test_a_hand_over_without_a_marker_is_offered_as_the_page_says() -> None:
 def test_ten_lines_are_enough_for_a_conversation(tmp_path: Path) -> None:
     from bullpen.team.templates import team_text, template
 
-    (tmp_path / "team.toml").write_text(team_text(template("pair"), (), person="kim"), encoding="utf-8")
+    (tmp_path / "team.toml").write_text(team_text(template("plan-build-test"), (), person="kim"), encoding="utf-8")
     command = [sys.executable, str(ROOT / "examples" / "ten_lines.py"), str(tmp_path / "team.toml")]
     environment = {**os.environ, "BULLPEN_HOME": str(tmp_path)}
 
@@ -331,7 +331,12 @@ def test_the_backups_of_the_page_on_data_hold_everything(tmp_path: Path) -> None
         "XDG_STATE_HOME": str(tmp_path),
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
     }
-    lines = ["bullpen init --scripted", "bullpen run hello", *(backup + one).splitlines(), "bullpen sessions --json"]
+    lines = [
+        "bullpen init --scripted --template plan-build-test",
+        "bullpen run hello",
+        *(backup + one).splitlines(),
+        "bullpen sessions --json",
+    ]
     lines += ["bullpen sessions --json --db backup.db"]
 
     printed = [

@@ -16,6 +16,10 @@ VETO: Script = [{"say": "price.py:2 has a key in it. Read it from the environmen
 CLAUDE: list[Script] = [
     *(REVIEW, REVIEW),
     [{"say": "Two findings: one must change, one is a matter of taste."}],
+    [{"write_file": {"path": "coffee.py", "text": "COFFEE = 2\n"}}, {"say": "Built. [NEXT: reviewer]"}],
+    [{"say": "coffee.py:1 must be 3.\n\n[VERDICT: changes]"}],
+    [{"write_file": {"path": "coffee.py", "text": "COFFEE = 3\n"}}, {"say": "Mended."}],
+    APPROVE,
     [{"say": "One line in price.py. [NEXT: builder]"}],
     [{"write_file": {"path": "price.py", "text": "PRICE = 3\n"}}, {"say": "Built."}],
     [{"write_file": {"path": "price.py", "text": "PRICE = 2\n"}}, {"say": "Mended."}],

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -125,8 +126,9 @@ async def rehearse(loaded: LoadedTeam) -> AsyncIterator[Rehearsed]:
 
 
 def _turns_alone(loaded: LoadedTeam) -> LoadedTeam:
-    """Return the team without what follows a turn: a red check would ask an agent again, a worktree must be removed."""
-    members = tuple(replace(member, workspace="shared", stand_in=()) for member in loaded.team.members)
+    """Return the team without what follows a turn: checks and reviewers ask again, worktrees must be removed."""
+    alone: dict[str, Any] = {"workspace": "shared", "stand_in": (), "reviews": "", "until": None}
+    members = tuple(replace(member, **alone) for member in loaded.team.members)
     return replace(loaded, team=replace(loaded.team, members=members, checks=()))
 
 

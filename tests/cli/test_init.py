@@ -10,6 +10,7 @@ from bullpen.cli import main
 from bullpen.cli.init import USUAL_ORDER
 from bullpen.team.file import load_team
 from bullpen.team.team import Team
+from bullpen.team.templates import NAMES
 
 KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "OPENAI_API_KEY"]
 
@@ -178,7 +179,7 @@ def test_a_file_that_is_there_stays_as_it_is_unless_forced(machine: Path, capsys
     )
 
     assert main(["init", "--scripted", "--force"]) == 0
-    assert team().name == "pair"
+    assert team().name == NAMES[0]
     assert list(Path().iterdir()) == [Path("team.toml")]
 
 
@@ -194,7 +195,7 @@ def test_places(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("plain").touch()
 
     assert [main(["init", "--scripted", place]) for place in ("new/folder", "a/crew.toml", "odd.toml")] == [0, 0, 0]
-    assert [team(path).name for path in ("new/folder/team.toml", "a/crew.toml", "odd.toml/team.toml")] == ["pair"] * 3
+    assert [team(path).name for path in ("new/folder/team.toml", "a/crew.toml", "odd.toml/team.toml")] == [NAMES[0]] * 3
     assert "# " in Path("a/crew.toml").read_text()
     assert "bullpen chat crew.toml" in Path("a/crew.toml").read_text()
     assert main(["init", "--scripted", "plain/below"]) == 1

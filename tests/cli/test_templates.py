@@ -56,8 +56,29 @@ def test_every_template_is_played_to_its_end_by_its_script(name: str, capsys: Pr
 
     assert main(["run", "team.toml", "Should we do it?", "--json"]) == 0
 
-    spoke = [name for name, _ in said(capsys.readouterr().out)]
+    # What bullpen says is how a review ended.
+    spoke = [name for name, _ in said(capsys.readouterr().out) if name != "bullpen"]
     assert sorted(spoke) == sorted(["kim", *(role.name for role in template(name).roles)])
+
+
+def test_the_reviewer_is_asked_again_until_it_approves(project: Path, played_by: PlayedBy, capsys: Printed) -> None:
+    played_by(
+        claude=[
+            [{"write_file": {"path": "price.py", "text": "PRICE = 1\n"}}, {"say": "Built. [NEXT: reviewer]"}],
+            [{"write_file": {"path": "price.py", "text": "PRICE = 2\n"}}, {"say": "Mended."}],
+        ],
+        codex=[[{"say": "It must be 2.\n\n[VERDICT: changes]"}], [{"say": "Good.\n\n[VERDICT: approve]"}]],
+    )
+    assert main(["init", "--agents", "claude,codex"]) == 0
+    capsys.readouterr()
+
+    assert main(["run", "team.toml", "The price is 2.", "--json"]) == 0
+
+    printed = capsys.readouterr().out
+    spoke = [name for name, _ in said(printed) if name != "bullpen"]
+    assert spoke == ["kim", "builder", "reviewer", "builder", "reviewer"]
+    assert "reviewer approved what builder did, in round 2 of 5." in printed
+    assert (project / "price.py").read_text() == "PRICE = 2\n"
 
 
 def test_red_tests_go_back_to_the_builder_until_they_are_green(

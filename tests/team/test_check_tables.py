@@ -103,7 +103,7 @@ def test_checks_are_tables() -> None:
 def test_nobody_is_called_as_the_one_who_speaks_for_checks() -> None:
     named = TEAM.replace('"max"', '"Bullpen"')
     assert read_team(named).checks == ()
-    with pytest.raises(InvalidTeam, match="is who speaks for the checks"):
+    with pytest.raises(InvalidTeam, match="is who speaks for checks and reviews"):
         read_team(named + '[[check]]\ncommand = ["x"]')
 
 

@@ -85,6 +85,7 @@ def test_instructions_name_every_marker_that_ends_the_script(template: Template)
 
 def test_a_template_is_found_by_the_name_that_it_had() -> None:
     assert template("design-build-test").name == "plan-build-test"
+    assert PAIR.name == "build-review-until-approved"
     with pytest.raises(KeyError):
         template("../pair")
 
@@ -125,7 +126,7 @@ def test_no_name_makes_a_file_that_cannot_be_read(person: str, file: str) -> Non
 def test_a_template_is_short_and_says_what_to_do_with_it() -> None:
     text = team_text(PAIR, ["claude-code", "openai-codex"], person="kim", file="my team.toml")
 
-    assert text.startswith("# A team for bullpen. One builds, one reviews.\n#\n#   bullpen check my team.toml ")
+    assert text.startswith(f"# A team for bullpen. {PAIR.purpose}\n#\n#   bullpen check my team.toml ")
     assert len(text.splitlines()) < 40
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from bullpen.permissions import Permission
 
-NAMES = ("pair", "plan-build-test", "review", "debate", "second-opinion", "triage")
+NAMES = ("build-review-until-approved", "plan-build-test", "review", "debate", "second-opinion", "triage")
 """In the order in which they are listed; the first is the one that people get who name none."""
-RENAMED = {"design-build-test": "plan-build-test"}
+RENAMED = {"pair": "build-review-until-approved", "design-build-test": "plan-build-test"}
 
 
 class Role(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
