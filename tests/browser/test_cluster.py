@@ -66,6 +66,13 @@ def stored(stage: WorkerStage, conversation_id: str) -> list[tuple[str, str]]:
     return [(one.message.speaker.role_id, one.message.content) for one in messages]
 
 
+async def until_done(stage: WorkerStage, conversation_id: str) -> None:
+    """Wait until every turn has ended: the page may show none between two of them."""
+    with PostgresStore(stage.url) as store:
+        while any(turn.state in ("queued", "running") for turn in store.turns(conversation_id)):
+            await asyncio.sleep(0.1)
+
+
 def test_a_conversation_on_two_workers_survives_its_node_and_nobody_types_anything_twice(
     stage: WorkerStage, processes: Processes, open_browser: OpenBrowser
 ) -> None:
@@ -95,6 +102,7 @@ def test_a_conversation_on_two_workers_survives_its_node_and_nobody_types_anythi
             await expect(page.locator("#messages")).to_contain_text("Hello max, hello kim.")
             await expect(page.locator("#live > article")).to_have_count(0)
             await expect(page.get_by_label("Your message")).to_have_value(DRAFT)
+            await until_done(stage, one)
             said = stored(stage, one)
             await expect(page.locator("#messages > article")).to_have_count(len(said))
         assert [content for who, content in said if who == "kim"] == TYPED
