@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("agents", "approvals", "config", "context", "errors", "files", "markers", "permissions", "prices", "text"),
         "turn_events",
     },
-    "routing": {"errors", "markers", "memory", "team", "text", "turn_events"},
+    "routing": {"errors", "markers", "memory", "messages", "team", "text", "turn_events"},
     "store": {
         "approvals",
         "check_results",

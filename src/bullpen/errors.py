@@ -46,6 +46,7 @@ BullpenError
 ├── NothingToMerge          everything that an agent did is in the shared folder already
 ├── NothingToPick           none of several results can be picked or dropped now
 ├── NothingToReview         no review is open, or none waits for a person
+├── NothingToSumUp          no summary can be asked for or dropped now
 ├── NothingToUndo           no changes of files can be taken back, or brought back
 ├── OutputExists            the output file exists already
 ├── PromptTooLarge          the parts that may not be cut exceed the byte budget; nothing was sent
@@ -370,6 +371,10 @@ class NothingToPick(BullpenError):
 
 class NothingToReview(BullpenError):
     """No review is open, or none waits for a person, or it is not clear which one is meant."""
+
+
+class NothingToSumUp(BullpenError):
+    """No summary can be asked for or dropped now, or not the one that is named."""
 
 
 class NothingToMerge(BullpenError):

@@ -29,6 +29,7 @@ class Stage:
         self.db = folder / "data" / "conversations.db"
         self.settings: dict[str, Any] = {"hand_over_note": False}
         self.limits: dict[str, Any] = {}
+        self.summaries: dict[str, Any] = {}
         self.members: dict[str, dict[str, Any]] = {}
         self.checks: list[dict[str, Any]] = []
 
@@ -81,6 +82,7 @@ class Stage:
         lead = {"lead": "a"} if "a" in self.members else {}
         lines = [_line(key, value) for key, value in {**lead, **self.settings}.items()]
         lines += ["[limits]", *(_line(key, value) for key, value in self.limits.items())]
+        lines += ["[summaries]", *(_line(key, value) for key, value in self.summaries.items())]
         for member in self.members.values():
             lines += ["[[member]]", *(_line(key, value) for key, value in member.items())]
         for check in self.checks:

@@ -355,3 +355,18 @@ def test_the_word_blind_belongs_to_the_marker(text: str) -> None:
 def test_prose_that_begins_with_blind_is_prose(text: str) -> None:
     assert not read_markers(text).is_blind
     assert "blind" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("Please. [SUM UP]", ""),
+        ("[sum_up: Max] and [SUM UP: sarah]", "sarah"),
+        ("［SUM UP：麦克斯］ [DIFF]", "麦克斯"),
+        ("`[SUM UP]` and [SUMUP] and [SUM UPS: a] and [SUM  UP]", None),
+        ("[TEAM_TASK] Sum it up [SUM UP]", ""),
+    ],
+)
+def test_sum_up_names_who_sums_up(text: str, asked: str | None) -> None:
+    assert read_markers(text).sum_up == asked
+    assert strip_all_markers("a [SUM UP] b [SUM UP: max] c [SUM_UP]") == "a b c"

@@ -13,8 +13,17 @@ from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import NotTrusted
 from bullpen.prices.price import Price
 from bullpen.team.file import load_team
-from bullpen.team.keys import AGENT_KEYS, BUDGET_KEYS, CHECK_KEYS, LIMIT_KEYS, PERSON_KEYS, PRICE_KEYS, TEAM_KEYS
-from bullpen.team.team import Budget, Check, Limits, Member, Team
+from bullpen.team.keys import (
+    AGENT_KEYS,
+    BUDGET_KEYS,
+    CHECK_KEYS,
+    LIMIT_KEYS,
+    PERSON_KEYS,
+    PRICE_KEYS,
+    SUMMARY_KEYS,
+    TEAM_KEYS,
+)
+from bullpen.team.team import Budget, Check, Limits, Member, Summaries, Team
 
 PAGE = (Path(__file__).parents[2] / "docs" / "team-file.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) ?\| .*\|$", re.MULTILINE)
@@ -71,12 +80,13 @@ def test_the_commands_of_the_page_work(folder: Path) -> None:
         (TABLES[0], TEAM_KEYS),
         (TABLES[1], LIMIT_KEYS),
         (TABLES[2], BUDGET_KEYS),
-        (TABLES[3], PRICE_KEYS),
-        (TABLES[4], PERSON_KEYS),
-        (TABLES[5], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
-        (TABLES[6], CHECK_KEYS),
+        (TABLES[3], SUMMARY_KEYS),
+        (TABLES[4], PRICE_KEYS),
+        (TABLES[5], PERSON_KEYS),
+        (TABLES[6], {key: kind for key, kind in AGENT_KEYS.items() if key not in PERSON_KEYS}),
+        (TABLES[7], CHECK_KEYS),
     ],
-    ids=["team", "limits", "budget", "prices", "people", "agents", "checks"],
+    ids=["team", "limits", "budget", "summaries", "prices", "people", "agents", "checks"],
 )
 def test_the_tables_hold_every_key_and_what_its_value_must_be(
     rows: list[tuple[str, ...]], keys: Mapping[str, Any]
@@ -85,7 +95,7 @@ def test_the_tables_hold_every_key_and_what_its_value_must_be(
 
 
 def test_the_tables_hold_the_real_defaults() -> None:
-    shapes: list[type[msgspec.Struct]] = [Team, Limits, Budget, Price, Member, Member, Check]
+    shapes: list[type[msgspec.Struct]] = [Team, Limits, Budget, Summaries, Price, Member, Member, Check]
     for shape, rows in zip(shapes, TABLES, strict=True):
         real = {field.name: field.default for field in msgspec.structs.fields(shape)} | {"name": "team"}
         for key, _, said in rows:

@@ -177,6 +177,19 @@ BUSY: Lines = [
     ),
     ("/redo", "said 4 ' /cancel'; undecided max:1; forgets max", "There is nothing to redo: nothing was taken back."),
     (
+        "/sumup",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "There is nothing to sum up: agents are shown all 4 messages, or have a summary of the rest.",
+    ),
+    ("/sumup nobody", "said 4 ' /cancel'; undecided max:1; forgets max", "Nobody here is called 'nobody'."),
+    ("/Drop-Summary", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no summary to drop."),
+    ("/drop-summary 7", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no summary #7 to drop."),
+    (
+        "/drop-summary max",
+        "said 4 ' /cancel'; undecided max:1; forgets max",
+        "/drop-summary takes the number of a summary, for example: /drop-summary 41",
+    ),
+    (
         "/Rewind",
         "said 4 ' /cancel'; undecided max:1; forgets max",
         "/rewind needs the number of a turn, for example: /rewind 14",

@@ -19,7 +19,7 @@ from bullpen.view.change_lookup import changes_after
 from bullpen.view.changes import record_words
 from bullpen.view.checks import SIGNS, check_light, check_line, check_output, checks_after
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, find_conversation
-from bullpen.view.messages import ShownMessage, plain_messages, rebuilt_words
+from bullpen.view.messages import ShownMessage, kind_words, plain_messages, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
 
 COLUMNS = ("id", "team", "folder", "last", "messages", "cost", "state", "title")
@@ -222,3 +222,5 @@ def _heading(shown: ShownMessage) -> Iterator[str]:
     yield f"#{shown.sequence}"
     yield sender_of(shown.message) + (f" → {to}" if to else "")
     yield local_time(shown.message.timestamp)
+    if kind := kind_words(shown.message):
+        yield kind

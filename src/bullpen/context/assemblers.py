@@ -6,13 +6,14 @@ from operator import itemgetter
 from typing import ClassVar, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.cache import SelfFillingCache
 from bullpen.context.budget import SECTION_SEPARATOR, Budget
 from bullpen.context.headings import GuardedText, LineGuard
 from bullpen.context.lines import HistoryLines, Line, changed_messages
 from bullpen.context.prompt import DEFAULT_MAX_BYTES, EVERYONE, AssemblerInput, AssemblerOutput, PromptContextMessage
-from bullpen.context.report import ChangedMessage, PromptReport
+from bullpen.context.report import ChangedMessage, PromptReport, SummaryUse
 from bullpen.context.views import View, Window
 from bullpen.errors import PromptTooLarge
 from bullpen.text.clean import byte_length, clean_text, one_line, trimmed, truncate_to_bytes
@@ -50,6 +51,19 @@ class PromptLayout(Struct, frozen=True, kw_only=True):
         return tuple(f"{before_name}{one_line(name)}{after_name}" for name in names if name)
 
 
+class SummaryLines(Struct, frozen=True, kw_only=True):
+    """The lines of a summary in a prompt, and what the report says of it."""
+
+    lines: tuple[str, ...] = ()
+    """Ours, which no message can contain, and the summary as any other message."""
+    size: int = 0
+    """With the line feed after each."""
+    use: SummaryUse | None = None
+
+
+NO_SUMMARY = SummaryLines()
+
+
 class ContextAssembler:
     """Assembles prompts in its layout. The fixed text is added first, then the message, then the newest history."""
 
@@ -80,7 +94,7 @@ class ContextAssembler:
         message, message_bytes_cut, changed_message = self._message_section(source, budget, overflow)
         # After a cut, a few bytes may be left. They must not be filled with old history.
         affordable = () if message_bytes_cut else source.context_messages
-        context, unseen = self._context_lines(source, affordable, budget)
+        context, unseen, summary = self._context_lines(source, affordable, budget)
         dropped = len(source.context_messages) - sum(map(_messages, context))
         ids = _ids(source.context_messages)
         report = PromptReport(
@@ -94,8 +108,9 @@ class ContextAssembler:
             later_messages=source.later_messages,
             changed=(*changed_messages(context, ids, dropped), *changed_message),
             unseen_messages=unseen,
+            summary=summary.use,
         )
-        lines = [*([unseen_note(unseen)] if unseen else []), *map(_text, context)]
+        lines = [*([unseen_note(unseen)] if unseen else []), *summary.lines, *map(_text, context)]
         header = [self.layout.context_header] if lines and self.layout.context_header else []
         prompt = _joined([*([section] for section in fixed), header + lines, [message]])
         return AssemblerOutput(prompt=prompt, system_flag=flag or None, report=report)
@@ -172,19 +187,37 @@ class ContextAssembler:
 
     def _context_lines(
         self, source: AssemblerInput, messages: Sequence[PromptContextMessage], budget: Budget
-    ) -> tuple[list[Line], int | None]:
-        """Return the lines of the newest messages that fit together with their heading, and how many are not shown."""
+    ) -> tuple[list[Line], int | None, "SummaryLines"]:
+        """Return the lines of the newest messages that fit, how many are not shown, and what covers those."""
         room = budget.room - _header_bytes(self.layout.context_header)
         note = _room_for_note(source, room)
         self._lines.max_bytes = max(self._lines.max_bytes, 2 * budget.left)
         lines, size = self._history_lines.newest_that_fit(messages, room - note)
+        dropped = len(source.context_messages) - sum(map(_messages, lines))
+        summary = self._summary(source, room - note, dropped)
+        if summary.size:
+            lines, size = self._history_lines.newest_that_fit(messages, room - note - summary.size)
+            size += summary.size if lines else summary.size - 1
         unseen = None
         if source.unseen_messages is not None and (note or not source.unseen_messages):
             unseen = source.unseen_messages + len(source.context_messages) - sum(map(_messages, lines))
-        size += byte_length(unseen_note(unseen)) + bool(lines) if unseen else 0
+        size += byte_length(unseen_note(unseen)) + bool(size) if unseen else 0
         if size:
             budget.spend("context", size + _header_bytes(self.layout.context_header))
-        return lines, unseen
+        return lines, unseen, summary
+
+    def _summary(self, source: AssemblerInput, room: int, dropped: int) -> "SummaryLines":
+        """Return a summary that covers messages which are not shown: whole, in at most half of the room."""
+        summary = source.summary
+        if summary is None or source.unseen_messages is None or not (summary.missing or dropped):
+            return NO_SUMMARY
+        use = SummaryUse(number=summary.number, first=summary.first, last=summary.last)
+        note = f"{REMARK_START}Summary #{use.number} covers the messages #{use.first} to #{use.last}.)"
+        line = self._lines[summary.message]
+        size = byte_length(note) + 1 + line.size + 1
+        if 2 * size > room:
+            return SummaryLines(use=replace(use, is_left_out=True))
+        return SummaryLines(lines=(note, line.text), size=size, use=use)
 
     def _line(self, message: PromptContextMessage) -> Line:
         """Return a message's line and its size."""

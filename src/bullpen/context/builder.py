@@ -13,6 +13,7 @@ from bullpen.context.prompt import (
     DEFAULT_MAX_BYTES,
     AssemblerInput,
     AssemblerOutput,
+    ContextSummary,
     PromptContextMessage,
 )
 from bullpen.context.sent_log import log_sent
@@ -45,6 +46,8 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     """How many messages came after the one that is answered; only for the report."""
     unseen_messages: int | None = None
     """How many earlier messages are not among them. The prompt says so; None says nothing, as in the specification."""
+    summary: ContextSummary | None = None
+    """What covers those of them that were summed up; only with unseen_messages."""
     system_instruction_text: str | None = None
     """From the configuration; never shortened."""
     instruction_file_text: str | None = None
@@ -120,6 +123,7 @@ def _assembler_input(source: PromptInput, configured: str, file_text: str) -> As
         team_task_bytes_cut=source.team_task_bytes_cut,
         later_messages=source.later_messages,
         unseen_messages=source.unseen_messages,
+        summary=source.summary,
         system_instruction=configured,
         instruction_file_text=file_text,
         shown=source.shown,

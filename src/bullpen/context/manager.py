@@ -12,7 +12,13 @@ from bullpen.context.assemblers import Overflow
 from bullpen.context.history import History, MemoryHistory, message_number
 from bullpen.context.positions import newest_positions, with_pinned
 from bullpen.context.prepared import PreparedHistory
-from bullpen.context.prompt import DEFAULT_CONTEXT_WINDOW_SIZE, DEFAULT_MAX_BYTES, AssemblerInput, AssemblerOutput
+from bullpen.context.prompt import (
+    DEFAULT_CONTEXT_WINDOW_SIZE,
+    DEFAULT_MAX_BYTES,
+    AssemblerInput,
+    AssemblerOutput,
+    ContextSummary,
+)
 from bullpen.context.sent_log import log_sent
 from bullpen.context.snapshot import VERSION, ContextSnapshot, history_of
 from bullpen.context.validation import check_message, milliseconds
@@ -31,6 +37,8 @@ FIRST_LOOK = 64
 
 Visibility = Literal["all", "addressed"]
 Argument = TypeVar("Argument")
+StandsFor = tuple[int, int, int]
+"""The number of a summary, and those of the first and the last message that it covers."""
 
 
 class ContextManager:
@@ -141,6 +149,8 @@ class ContextManager:
         names: Collection[str] = (),
         hidden_ids: Collection[str] = (),
         pinned_ids: Collection[str] = (),
+        left_out: Collection[int] = (),
+        summary: StandsFor | None = None,
     ) -> AssemblerInput:
         """Return what the agent needs to answer the latest message, or the one that message_id names.
 
@@ -150,6 +160,9 @@ class ContextManager:
         is as large as it takes. With count_unseen the prompt says how many earlier messages it does not contain.
         With visibility="addressed" it holds only what the agent said itself, what was addressed to it (by its id, these
         names, or any name it has spoken under), and what went to everyone.
+
+        The messages with the numbers `left_out` are not in it, and not counted as unseen: summaries. One of them may
+        cover messages that are not shown.
         """
         normalize_agent_type(agent_type)
         size = self._context_window_size
@@ -157,7 +170,8 @@ class ContextManager:
             size = _count("window_size_override", window_size_override)
         last = len(self._history) - 1
         current = last if message_id is None else self._history.position_of(message_id)
-        hidden = frozenset(map(self._history.position_of, hidden_ids))
+        summaries = frozenset(number - 1 for number in left_out)
+        hidden = summaries.union(map(self._history.position_of, hidden_ids))
         newest = partial(self._visible, agent_id, names, current, visibility=visibility, hidden=hidden)
         if after:
             positions = newest(max(current - after, 0))
@@ -167,7 +181,9 @@ class ContextManager:
         pinned = {self._history.position_of(message_id) for message_id in pinned_ids}
         positions = with_pinned(positions, pinned, current)
         # After those it knows all that it was given, and only what does not fit is missing.
-        unseen = (0 if after else max(current, 0) - len(positions)) if count_unseen else None
+        earlier = max(current, 0) - sum(position < current for position in summaries)
+        unseen = (0 if after else earlier - len(positions)) if count_unseen else None
+        standing = None if summary is None or after else self._standing(summary, positions)
         positions = self._without_repetition(positions, current)
         self._history.preload(positions[0] if positions else current, current)
         return AssemblerInput(
@@ -177,6 +193,7 @@ class ContextManager:
             team_task_bytes_cut=self._team_task_bytes_cut,
             later_messages=last - current,
             unseen_messages=unseen,
+            summary=standing,
             system_instruction=system_instruction,
             instruction_file_text=instruction_file_text,
             max_bytes=self._max_bytes,
@@ -189,6 +206,10 @@ class ContextManager:
     def may_see(self, agent_id: str, names: Collection[str], message_id: str) -> bool:
         """Return whether an agent said a message, or is among its addressees, as with visibility="addressed"."""
         return self._visible_messages.may_see(agent_id, names, self._history.position_of(message_id))
+
+    def sees_all(self, agent_id: str, names: Collection[str], first: int, last: int) -> bool:
+        """Return whether an agent may see all messages between two numbers, as with visibility="addressed"."""
+        return self._visible_messages.sees_all(agent_id, names, first - 1, last)
 
     def assemble_prompt(
         self, agent_type: str, source: AssemblerInput, *, overflow: Overflow = "cut"
@@ -252,6 +273,17 @@ class ContextManager:
         if visibility != "all":
             raise ValueError(f"visibility must be 'all' or 'addressed', got {visibility!r}")
         return newest_positions(current, size, hidden)
+
+    def _standing(self, summary: StandsFor, positions: Sequence[int]) -> ContextSummary:
+        number, first, last = summary
+        offered = bisect_left(positions, last) - bisect_left(positions, first - 1)
+        return ContextSummary(
+            number=number,
+            first=first,
+            last=last,
+            message=self._prepared.message(number - 1),
+            missing=last - first + 1 - offered,
+        )
 
     def _within(self, window_bytes: int, at_least: int, newest: Callable[[int], Sequence[int]]) -> Sequence[int]:
         """Return the newest positions whose messages have that many bytes together. The history may be long."""

@@ -27,6 +27,19 @@ class PromptContextMessage(Struct, frozen=True, kw_only=True, cache_hash=True):
     """When it was said. No layout shows it."""
 
 
+class ContextSummary(Struct, frozen=True, kw_only=True):
+    """A summary that covers earlier messages, as far as these are not shown."""
+
+    number: int
+    """Of the message that it is."""
+    first: int
+    last: int
+    """The messages that it covers."""
+    message: PromptContextMessage
+    missing: int
+    """How many of them are not among the context messages. If all are, and all fit, it is not needed."""
+
+
 class AssemblerInput(Struct, frozen=True, kw_only=True):
     """Everything that goes into one prompt."""
 
@@ -40,6 +53,8 @@ class AssemblerInput(Struct, frozen=True, kw_only=True):
     """How many messages came after the current one; only for the report."""
     unseen_messages: int | None = None
     """How many earlier messages are not among them. The prompt says so; None says nothing, as in the specification."""
+    summary: ContextSummary | None = None
+    """What covers those of them that were summed up; only with unseen_messages."""
     system_instruction: str | None = None
     instruction_file_text: str | None = None
     shown: Sequence[str] = ()

@@ -36,6 +36,24 @@ class ChangedMessage(Struct, frozen=True, kw_only=True):
         return f"{which}: {'; '.join(filter(None, parts))}"
 
 
+class SummaryUse(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A summary in a prompt, in the place of messages that are not shown; or one for which there was no room."""
+
+    number: int
+    """Of the message that it is."""
+    first: int
+    last: int
+    """The messages that it covers."""
+    is_left_out: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Which it is and what it covers, for people."""
+        if self.is_left_out:
+            return f"without summary #{self.number} of #{self.first} to #{self.last}, for lack of room"
+        return f"summary #{self.number} covers #{self.first} to #{self.last}"
+
+
 class PromptReport(Struct, frozen=True, kw_only=True):
     """What was kept, dropped and cut, and how many bytes each section takes."""
 
@@ -68,6 +86,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
 
     stand_in: str = ""
     """Whose program has the turn, if not the member's own: a stand-in, by its name in the team file."""
+    summary: SummaryUse | None = None
+    """The summary that covers messages which are not shown; None: there is none, or all are shown."""
     rivals: tuple[str, ...] = ()
     """Replies that are not offered: of others who do the same task."""
 
@@ -99,7 +119,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
         changes = (f"CHANGED {changed.sentence}" for changed in self.changed)
         count = len(self.rivals)
         apart = f"CONTEXT without {count:,} repl{'ies' if count > 1 else 'y'} of others who do the same task"
-        return (*self.cuts, *([apart] if count else []), *([came_later] if later else []), *changes)
+        summed_up = [] if self.summary is None or self.summary.is_left_out else [f"CONTEXT: {self.summary.sentence}"]
+        return (*self.cuts, *summed_up, *([apart] if count else []), *([came_later] if later else []), *changes)
 
     @property
     def cuts(self) -> tuple[str, ...]:
@@ -109,6 +130,7 @@ class PromptReport(Struct, frozen=True, kw_only=True):
             (self.instruction_bytes_cut, f"SYSTEM instruction file shortened by {self.instruction_bytes_cut:,} bytes"),
             (self.team_task_bytes_cut, f"TEAM_TASK cut by {self.team_task_bytes_cut:,} bytes"),
             (self.dropped_messages, f"CONTEXT trimmed to {self.kept_messages:,} of {len(self.context_ids):,} messages"),
+            (self.summary and self.summary.is_left_out, f"CONTEXT {self.summary.sentence if self.summary else ''}"),
             (self.message_bytes_cut, f"MESSAGE cut by {self.message_bytes_cut:,} bytes"),
         )
         return tuple(phrase for happened, phrase in phrases if happened)

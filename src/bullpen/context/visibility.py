@@ -54,6 +54,18 @@ class VisibleMessages:
         agent = _Agent(agent_id, names, self._history)
         return all(map(agent.may_see, self._history.envelopes(position, position + 1)))
 
+    def sees_all(self, agent_id: str, names: Collection[str], first: int, end: int) -> bool:
+        """Return whether an agent may see every message from a position on, up to but not including another.
+
+        Messages are looked at once, and only if such an agent is in the team and there is a summary.
+        """
+        agent = _Agent(agent_id, names, self._history)
+        self._look_at_new_messages()
+        while self._first > first:
+            self._look_further_back()
+        hidden = (envelope for envelope in self._newer.keys() | self._older.keys() if not agent.may_see(envelope))
+        return all(next(self._backwards(envelope, end), -1) < first for envelope in hidden)
+
     def _look_at_new_messages(self) -> None:
         end = len(self._history)
         for position, envelope in enumerate(self._history.envelopes(self._last, end), start=self._last):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from bullpen.errors import UnknownMessage
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.summaries import covered_by
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Team
 
@@ -55,6 +56,8 @@ class AnsweredMessages:
             for other in turns
             if other.reply_id is not None
         ]
+        # A summary answers nobody, and is not for everybody.
+        replies = [(step, reply) for step, reply in replies if covered_by(reply.message) is None]
         people = {person.name for person in self._team.people}
         steps = {other.member: other.step for other in turns if other.member in people}
         return [*replies, *self._said_by_people(steps, turn.message_id)] if steps else replies

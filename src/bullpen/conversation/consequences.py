@@ -25,6 +25,7 @@ from bullpen.conversation.events import (
 from bullpen.conversation.reviews import routed
 from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState, UndecidedTurn
+from bullpen.conversation.summary_entries import summed_up
 from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
@@ -159,9 +160,11 @@ def agent_reply(
     worked: float = 0.0,
 ) -> Entry:
     """Return what an agent's reply changes; the notes say what else in it could not be done."""
-    is_apart = turn.id in turns_apart(state.progress.rounds)
+    is_apart = turn.id in state.progress.apart
+    summary = state.progress.summing.get(turn.id)
     route = _route_of_reply(router, state, agent, markers, turn, notes)
-    route = routed(team, state.progress, agent, turn, text, markers, route)
+    if summary is None:
+        route = routed(team, state.progress, agent, turn, text, markers, route)
     drops = _dropped(route, state)
     before = without_questions(state.progress, (turn.id for turn in drops))
     turns = _turns(route, state, message_id)
@@ -173,7 +176,9 @@ def agent_reply(
     )
     kept = tuple(waiting for waiting in state.queue.waiting if waiting not in drops)
     is_last = not turns and not kept
-    handed_over = {route.waits_for: agent.name} if route.waits_for and (route.addressees or is_last) else {}
+    # Who sums up has not spoken to anybody.
+    hands_over = summary is None and (bool(route.addressees) or is_last)
+    handed_over = {route.waits_for: agent.name} if route.waits_for and hands_over else {}
     used = without_turn(with_usage(before, agent.name, usage_of_turn(end.usage, seconds=worked)), turn.id)
     if not is_apart:
         used = with_own_session(used, agent.name, end.memory)
@@ -190,6 +195,8 @@ def agent_reply(
         asks={**asks_without(before.asks, (agent.name,)), **asks},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
+    if summary is not None:
+        message, progress, route = summed_up(state, progress, message, route, turn.id)
     return Entry(
         at=end.at,
         message=message,
@@ -221,12 +228,16 @@ def _route_of_reply(
     The notes say what else in the reply could not be done.
     """
     rounds = state.progress.rounds
+    if turn.id in state.progress.summing:
+        return Route(waits_for=state.progress.person)
     if turn.id in turns_apart(rounds):
         route = Route(notes=_not_followed(agent, markers))
     else:
         route = router.route(agent, markers, person=state.progress.person)
     if markers.pick is not None and not is_judges(rounds, turn.id):
         notes = (f"{agent.name} is not a judge here, so its [PICK: …] picks nothing.", *notes)
+    if markers.sum_up is not None:
+        notes = (f"{agent.name} cannot ask for a summary: only people can. Its [SUM UP] is text.", *notes)
     return replace(route, notes=(*route.notes, *notes))
 
 

@@ -35,6 +35,7 @@ from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.review_loop import ReviewLoop
 from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState, UndecidedTurn
+from bullpen.conversation.summaries import Summaries
 from bullpen.conversation.turn_agents import NOBODY, TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_loop import TurnLoop
@@ -47,6 +48,7 @@ from bullpen.errors import (
     NothingRuns,
     NothingSaid,
     NothingToMerge,
+    NothingToSumUp,
     NotWorking,
     StoreUncertain,
     UnknownMessage,
@@ -108,9 +110,10 @@ class Conversation:
         """What agents review of each other's work."""
         self.approvals = Approvals(self._journal, standing)
         """What running agents ask."""
+        self._summaries = Summaries(team, self._router, self._journal, of_turns)
         self._turns = TurnLoop(
             *(team, self._router, self._journal, of_turns, prompts, memories),
-            *(self.workspaces, self._files, self._best_of, self.reviews, self.approvals),
+            *(self.workspaces, self._files, self._best_of, self.reviews, self._summaries, self.approvals),
         )
         self._loops: list[asyncio.Task[None]] = []
 
@@ -136,14 +139,20 @@ class Conversation:
         """Return whom a person's message would ask, if it were said now."""
         markers = read_markers(text)
         person = self._router.sender_of(markers, given=sender, waited_for=self._state.waits_for)
+        if markers.sum_up is not None:
+            return self._router.route(person, self._router.with_summarizer(markers))
         return route_of_person(self._router, self._state, person, text, markers)
 
     async def _say(self, text: str, markers: Markers, sender: str | None, message_id: str | None) -> StoredMessage:
         try:
             person = self._router.sender_of(markers, given=sender, waited_for=self._state.waits_for)
+            if markers.sum_up is not None:
+                return await self._journal.commit_message(
+                    await self._summaries.asking(person, text, markers), message_id
+                )
             build = partial(person_message, self._router, self._state, person, text, markers, at=milliseconds())
             return await self._journal.commit_message(build, message_id)
-        except (MessageDiffers, UnknownSender):
+        except (MessageDiffers, NothingToSumUp, UnknownSender):
             stored = None if message_id is None else await self._state.read(_message_or_none, message_id)
             if stored is None:
                 raise
@@ -303,6 +312,14 @@ class Conversation:
     async def forget(self, member: str, *, by: str | None = None) -> None:
         """Let an agent's next turn begin a new session, built from the conversation."""
         await self._decide(by, "forget", decisions.forget, self._router, self._decider(by), member)
+
+    async def sum_up(self, member: str = "", *, by: str | None = None) -> StoredMessage:
+        """Ask a member for a summary of what agents are no longer shown; without a name, who usually writes them."""
+        return await self.say(f"Please sum up. [SUM UP: {member}]", sender=by)
+
+    async def drop_summary(self, number: int | None = None, *, by: str | None = None) -> None:
+        """Take a summary out of all prompts from now on; without a number, the one that is used now."""
+        await self._summaries.drop(number, self._decider(by))
 
     async def undo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
         """Put the files back to what they were before a turn; without an id, before the last one that changed any."""
@@ -588,7 +605,7 @@ class Conversation:
     async def _last_message_id(self, *members: str) -> str | None:
         """Return the last message that all of these may see: not what others said who do the same task."""
         hidden = {turn for member in members for turn in hidden_from(self.progress.rounds, member)}
-        last = await self.read(last_visible, hidden)
+        last = await self.read(last_visible, hidden, self.progress.summaries)
         return last.message.id if last is not None else None
 
     # Opening and closing

@@ -21,6 +21,7 @@ from bullpen.conversation.events import (
     Queued,
     Renamed,
     Reordered,
+    SummaryDropped,
 )
 from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState
@@ -35,7 +36,10 @@ from bullpen.store.base import Decision
 from bullpen.team.own_memory import why_shared_here
 from bullpen.team.team import BULLPEN, Member, Team
 
-BY_PEOPLE = (BudgetRaised, Continued, Decided, Dropped, Forgotten, HandOverDismissed, Paused, Renamed, Reordered)
+BY_PEOPLE = (
+    *(BudgetRaised, Continued, Decided, Dropped, Forgotten, HandOverDismissed),
+    *(Paused, Renamed, Reordered, SummaryDropped),
+)
 """The events that say who decided it."""
 NOTHING_SAID_YET = "Nothing has been said yet. Say something first."
 

@@ -321,6 +321,18 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="forg
     """Who decided it."""
 
 
+class SummaryDropped(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="summary_dropped", tag_field="type"):
+    """A person does not want a summary in prompts any more; the message stays."""
+
+    number: int
+    """Of the message that it is."""
+    first: int
+    last: int
+    """The messages that it covered."""
+    by: str = ""
+    """Who decided it."""
+
+
 class Quiet(Struct, frozen=True, kw_only=True, tag="quiet", tag_field="type"):
     """No turn is running, and none can begin."""
 
@@ -393,6 +405,7 @@ ConversationEvent = (
     | TaskSet
     | Renamed
     | Forgotten
+    | SummaryDropped
     | FilesChanged
     | Checked
     | Quiet

@@ -9,7 +9,7 @@ from bullpen.context.history import History
 from bullpen.context.manager import ContextManager
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
-from bullpen.conversation import reviews
+from bullpen.conversation import reviews, summary_entries
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import ConversationEvent, Paused, TaskSet
@@ -78,6 +78,7 @@ class Journal:
         if self.lost is not None:
             raise self.lost
         entry = reviews.follow(self._team, self.state, follow(self.state, entry))
+        entry = summary_entries.follow(self.state, entry)
         try:
             stored = await self.state.commit(entry)
         except (NotTheOwner, UnknownConversation, StoreUncertain) as error:

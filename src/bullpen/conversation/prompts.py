@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from bullpen.agents.registry import is_known
 from bullpen.context.agent_types import AssemblerSet
+from bullpen.context.assemblers import SHOWN_START
 from bullpen.context.builder import PromptInput, build_prompt
-from bullpen.context.manager import ContextManager
+from bullpen.context.manager import ContextManager, StandsFor
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.answered_messages import AnsweredMessages
@@ -22,14 +23,16 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import digest
 from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, in_session
 from bullpen.conversation.review_words import question
+from bullpen.conversation.summary_prompts import material
 from bullpen.conversation.visible_history import VisibleHistory
-from bullpen.errors import InstructionFileProblem
+from bullpen.errors import BullpenError, InstructionFileProblem
 from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Round
+from bullpen.routing.summaries import AskedSummary, Covered, Summary, usable
 from bullpen.store.base import Store
 from bullpen.team.hand_over_note import hand_over_note
 from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
@@ -67,6 +70,13 @@ class Added(Struct, frozen=True, kw_only=True):
     """What the message asks to be shown, of files and of checks."""
     rivals: tuple[str, ...] = ()
     """What is not in it, since others said it who do the same task."""
+    summaries: tuple[Summary, ...] = ()
+    """None of them is in it as an ordinary message; one may cover what is not shown."""
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """The numbers of messages that are summaries."""
+        return tuple(summary.number for summary in self.summaries)
 
 
 class OpenEnds(Struct, frozen=True, kw_only=True):
@@ -103,6 +113,7 @@ class Prompts:
         remark: str = "",
         hidden: Collection[str] = (),
         review: Review | None = None,
+        summaries: Sequence[Summary] = (),
     ) -> PreparedTurn:
         """Return the prompt for a turn. `remark` is what the agent should know about its own last turns.
 
@@ -125,9 +136,12 @@ class Prompts:
             remark=remark,
             shown=shown,
             rivals=rivals,
+            summaries=summaries,
         )
 
-    def for_judge(self, turn: WaitingTurn, agent: MemberAgent, one: Round) -> PreparedTurn:
+    def for_judge(
+        self, turn: WaitingTurn, agent: MemberAgent, one: Round, summaries: Sequence[Summary] = ()
+    ) -> PreparedTurn:
         """Return the prompt for a turn in which an agent picks one of several results."""
         current = self._store.message(self._conversation_id, turn.message_id).message
         candidates = [candidate.turn for candidate in one.candidates]
@@ -135,10 +149,34 @@ class Prompts:
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         room = _room(agent, current)
         results = results_for_judge(self._store, self._conversation_id, one, self._team, room)
-        return self.for_message(current, agent, hidden_ids, pinned_ids, shown=(results,))
+        return self.for_message(current, agent, hidden_ids, pinned_ids, shown=(results,), summaries=summaries)
+
+    def for_summary(self, turn: WaitingTurn, agent: MemberAgent, asked: AskedSummary) -> PreparedTurn:
+        """Return the prompt for a turn in which an agent sums up messages.
+
+        It contains those and nothing else of the conversation: the summary is given to everyone who may see them.
+        """
+        current = self._store.message(self._conversation_id, turn.message_id).message
+        if agent.member.visibility != "all":
+            raise BullpenError(f"{agent.member.name} may not see all messages, so it cannot sum them up.")
+        added = Added(shown=(material(self._store, self._conversation_id, asked),))
+        source = self._context.get_context_for_agent(
+            agent.member.name, agent.spec.name, message_id=current.id, window_size_override=0
+        )
+        output = self._built(current, agent, self._instructions(agent), source, added)
+        # No message can contain this line: it would be indented.
+        if SHOWN_START not in output.prompt:
+            raise BullpenError(f"The messages {asked.given.words} do not fit into {agent.member.max_bytes:,} bytes.")
+        return PreparedTurn(output=output)
 
     def visible_in(
-        self, turn: WaitingTurn, member: Member, hidden: Collection[str], *, is_judges: bool
+        self,
+        turn: WaitingTurn,
+        member: Member,
+        hidden: Collection[str],
+        *,
+        is_judges: bool,
+        summaries: Sequence[Summary] = (),
     ) -> VisibleHistory:
         """Return what the agent of a turn may look up: what could be in its prompt, were that large enough."""
         current, hidden_ids = self._answered.by(turn)
@@ -154,6 +192,7 @@ class Prompts:
             last=current.sequence,
             hidden_ids=[*hidden_ids, *rivals],
             hidden_turns=hidden,
+            summaries=summaries,
         )
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
@@ -175,13 +214,14 @@ class Prompts:
         remark: str = "",
         shown: tuple[str, ...] = (),
         rivals: Sequence[str] = (),
+        summaries: Sequence[Summary] = (),
     ) -> PreparedTurn:
         """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all.
 
         Rivals are the replies of others who do the same task: they are hidden as well, and the report says so.
         """
         hidden_ids = list(dict.fromkeys([*hidden_ids, *rivals]))
-        added = Added(remark=remark, shown=shown, rivals=tuple(rivals))
+        added = Added(remark=remark, shown=shown, rivals=tuple(rivals), summaries=tuple(summaries))
         instructions = self._instructions(agent)
         if plan is not None and plan.left is not None:
             return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, added)
@@ -225,6 +265,7 @@ class Prompts:
             pinned_ids=[*open_ends.due, *open_ends.missing],
             after=memory.seen_to,
             count_unseen=True,
+            left_out=added.left_out,
         )
         task = digest(source.team_task)
         if task == memory.task:
@@ -301,6 +342,8 @@ class Prompts:
             hidden_ids=hidden_ids,
             pinned_ids=pinned_ids,
             count_unseen=True,
+            left_out=added.left_out,
+            summary=self._standing(current, member, hidden_ids, added.summaries),
         )
         if member.window is None:
             source = context(window_size_override=SMALLEST_WINDOW, window_bytes=member.window_bytes)
@@ -314,6 +357,25 @@ class Prompts:
             output = self._built(current, agent, instructions, context(window_size_override=window), added)
         # One that cannot fit at all must not cost the others their place.
         return output if set(pinned_ids).isdisjoint(output.report.dropped_ids) else first
+
+    def _standing(
+        self, current: ConversationMessage, member: Member, hidden_ids: Sequence[str], summaries: Sequence[Summary]
+    ) -> StandsFor | None:
+        """Return the summary that may cover messages which a member is not shown."""
+        if not summaries:
+            return None
+        chosen = usable(
+            summaries,
+            before=self._context.number_of(current.id),
+            hidden=frozenset(map(self._context.number_of, hidden_ids)),
+            sees_all=partial(self._sees_all, member),
+        )
+        return None if chosen is None else (chosen.number, chosen.first, chosen.last)
+
+    def _sees_all(self, member: Member, covered: Covered) -> bool:
+        if member.visibility == "all":
+            return True
+        return self._context.sees_all(member.name, _names_of(member), covered.first, covered.last)
 
     def _built(
         self,
@@ -334,6 +396,7 @@ class Prompts:
                 message_id=current.id,
                 later_messages=source.later_messages,
                 unseen_messages=source.unseen_messages,
+                summary=source.summary,
                 system_instruction_text=instructions.configured,
                 instruction_file_text=instructions.file_text,
                 instruction_problems=instructions.problems,

@@ -17,7 +17,6 @@ from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.progress import Progress, counting_again, without_questions
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.reviews import Review, ReviewRound, Reviews, asking, judged, review_of, verdict_of
-from bullpen.routing.rounds import turns_apart
 from bullpen.routing.router import Asked, Route
 from bullpen.team.team import BULLPEN, Member, Team
 from bullpen.text.names import listed, normalized
@@ -40,7 +39,7 @@ def routed(
         return _after_verdict(one, progress, text, markers, replace(route, notes=notes))
     reviewer = team.reviewer_of(agent.name)
     asked = {one.member for one in route.asked}
-    if reviewer is not None and asked == {reviewer.name} and turn.id not in turns_apart(progress.rounds):
+    if reviewer is not None and asked == {reviewer.name} and turn.id not in progress.apart:
         # It is asked when it is known what was changed.
         return replace(route, asked=(), notes=notes)
     return replace(route, notes=notes)
@@ -78,7 +77,7 @@ def follow(team: Team, state: ConversationState, entry: Entry) -> Entry:
     reviews = {name: _with_lost_turn(one, state, entry, progress) for name, one in reviews.items()}
     drops: tuple[WaitingTurn, ...] = ()
     ended = None if entry.ends is None or entry.message is None else state.running.get(entry.ends.turn_id)
-    if entry.message is not None and ended is not None and ended.id not in turns_apart(progress.rounds):
+    if entry.message is not None and ended is not None and ended.id not in state.progress.apart:
         reviews, drops = _after_reply(team, state, entry, entry.message, ended, reviews)
     if reviews == progress.reviews and not drops:
         return entry

@@ -16,7 +16,6 @@ from bullpen.memory import Memory
 from bullpen.routing.obstacles import Checking, Situation
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import TurnQueue, WaitingTurn
-from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import EndState, Owner, StateChange, Store, StoredConversation, StoredMessage, Turn, first_words
 from bullpen.store.thread import Desk
 from bullpen.turn_events import Failed
@@ -210,7 +209,7 @@ class ConversationState:
             checking=tuple(self.checking.values()),
             asleep=asleep,
             spent=spent,
-            apart=turns_apart(self.progress.rounds),
+            apart=self.progress.apart,
         )
 
     def is_blocked(self, turn: WaitingTurn) -> bool:

@@ -18,7 +18,7 @@ from bullpen.conversation.turn_tools import Around, TurnTools
 from bullpen.conversation.visible_history import VisibleHistory
 from bullpen.errors import UnknownMember
 from bullpen.markers.grammar import Addressee, Markers
-from bullpen.routing.rounds import hidden_from, is_judges, turns_apart
+from bullpen.routing.rounds import hidden_from, is_judges
 from bullpen.routing.router import Router
 from bullpen.store.base import Store
 from bullpen.team.reach import reach
@@ -77,8 +77,8 @@ class Toolbox:
         turn = running.turn
 
         async def history() -> VisibleHistory:
-            rounds = self._state.progress.rounds
-            visible_in = partial(self._prompts.visible_in, is_judges=is_judges(rounds, turn.id))
+            rounds, summaries = self._state.progress.rounds, self._state.progress.summaries
+            visible_in = partial(self._prompts.visible_in, is_judges=is_judges(rounds, turn.id), summaries=summaries)
             return await self._state.in_store(visible_in, turn, member, hidden_from(rounds, member.name))
 
         async def read(method: Callable[..., tuple[str, str]], *values: object) -> tuple[str, str]:
@@ -94,8 +94,7 @@ class Toolbox:
                 await self._journal.alone(lambda: self._journal.commit_message(build))
 
         def is_apart() -> bool:
-            rounds = self._state.progress.rounds
-            return turn.id in turns_apart(rounds) or is_judges(rounds, turn.id)
+            return turn.id in self._state.progress.apart
 
         return Around(
             history=history,

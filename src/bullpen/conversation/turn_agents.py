@@ -9,7 +9,7 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.state import ConversationState
 from bullpen.files.worktrees import Worktrees
 from bullpen.routing.queue import WaitingTurn
-from bullpen.routing.rounds import candidate_of, is_judges
+from bullpen.routing.rounds import candidate_of
 from bullpen.team.team import Member
 
 NOBODY: Mapping[tuple[str, str], MemberAgent] = {}
@@ -36,13 +36,16 @@ class TurnAgents:
 
     def of(self, turn: WaitingTurn) -> MemberAgent:
         """Return the agent of a turn."""
-        agent, rounds = self._program(turn), self._state.progress.rounds
+        agent, progress = self._program(turn), self._state.progress
         shared = agent.shared or agent.folder
-        if is_judges(rounds, turn.id):
-            # It only picks.
+        if progress.only_reads(turn.id):
+            # It only picks, or sums up.
             member = replace(agent.member, permissions="read-only", allow=(), workspace="shared")
+            if turn.id in progress.summing:
+                # It may know nothing but the messages that it sums up, so it can look nothing up.
+                member = replace(member, tools=False)
             return replace(agent, member=member, folder=shared, shared=None)
-        candidate, worktrees = candidate_of(rounds, turn.id), self._worktrees_for(agent)
+        candidate, worktrees = candidate_of(progress.rounds, turn.id), self._worktrees_for(agent)
         if candidate is None or worktrees is None or not may_change_files(agent):
             return agent
         folder = worktrees.folder(turn.member, shared, candidate.place)
@@ -69,9 +72,8 @@ class TurnAgents:
         return self._stand_ins.get((turn.member, self.chosen(turn)), self.of_members[turn.member])
 
     def is_apart(self, turn: WaitingTurn) -> bool:
-        """Return whether a turn is one of best of several, which leaves no trace in a member's own session."""
-        rounds = self._state.progress.rounds
-        return is_judges(rounds, turn.id) or candidate_of(rounds, turn.id) is not None
+        """Return whether a turn is one of best of several or a summary: it leaves nothing in a member's session."""
+        return turn.id in self._state.progress.apart
 
     def why_not_apart(self, member: Member) -> str:
         """Return why a member cannot work in a worktree for one turn, and what to do about it; nothing if it can."""

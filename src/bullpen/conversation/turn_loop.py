@@ -31,6 +31,7 @@ from bullpen.conversation.remarks import remark_for
 from bullpen.conversation.review_loop import ReviewLoop
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
 from bullpen.conversation.stand_ins import StandIns
+from bullpen.conversation.summaries import Summaries
 from bullpen.conversation.toolbox import Toolbox, with_notes
 from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
@@ -71,6 +72,7 @@ class TurnLoop:
         files: TurnFiles,
         best_of: BestOfSeveral,
         reviews: ReviewLoop,
+        summaries: Summaries,
         approvals: Approvals,
     ) -> None:
         self.running: dict[str, RunningTurn] = {}
@@ -86,6 +88,7 @@ class TurnLoop:
         self._files = files
         self._best_of = best_of
         self._reviews = reviews
+        self._summaries = summaries
         self._approvals = approvals
         self._prices = Prices(team.prices)
         self._stand_ins = StandIns(team, journal, agents, files.has_changed)
@@ -108,6 +111,7 @@ class TurnLoop:
             async with self._journal.lock:
                 await self._best_of.advance()
                 await self._reviews.advance()
+                await self._summaries.advance()
                 turns = await self._next_turns()
             for turn in turns:
                 self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
@@ -123,11 +127,15 @@ class TurnLoop:
         progress, agent = self._state.progress, self._agents.of(turn)
         found = round_of(progress.rounds, turn.id)
         if found is not None and is_judges(progress.rounds, turn.id):
-            return self._prompts.for_judge(turn, agent, found[1])
+            return self._prompts.for_judge(turn, agent, found[1], progress.summaries)
+        if (asked := progress.summing.get(turn.id)) is not None:
+            return self._prompts.for_summary(turn, agent, asked)
         remark = remark_for(turn, self._team, progress, self._memories, plan, is_one_of_several=found is not None)
         hidden = hidden_from(progress.rounds, turn.member)
         review = review_of(progress.reviews, turn.id)
-        return self._prompts.for_turn(turn, agent, plan=plan, remark=remark, hidden=hidden, review=review)
+        return self._prompts.for_turn(
+            turn, agent, plan=plan, remark=remark, hidden=hidden, review=review, summaries=progress.summaries
+        )
 
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""

@@ -10,6 +10,7 @@ from bullpen.context.manager import ContextManager
 from bullpen.conversation.files_in_prompts import is_there, wanted_diff
 from bullpen.conversation.undo_rules import taken_back
 from bullpen.errors import UnknownTurn
+from bullpen.routing.summaries import Summary, covered_by
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member
 from bullpen.text.clean import byte_length
@@ -46,6 +47,7 @@ class VisibleHistory:
         last: int,
         hidden_ids: Collection[str],
         hidden_turns: Collection[str],
+        summaries: Iterable[Summary] = (),
     ) -> None:
         """`last` is the number of the message that is answered, and nothing of the hidden ones is shown."""
         self.last = last
@@ -55,6 +57,8 @@ class VisibleHistory:
         self._member = member
         self._hidden_ids = frozenset(hidden_ids)
         self._hidden_turns = frozenset(hidden_turns)
+        hidden = frozenset(map(context.number_of, hidden_ids))
+        self._not_for_it = frozenset(one.number for one in summaries if not self._may_have(one, hidden))
 
     def read(self, first: int | None, last: int | None, around: int | None) -> tuple[str, str]:
         """Return messages as text, and which those are in a few words."""
@@ -85,7 +89,8 @@ class VisibleHistory:
         """Return the messages that words are in, and how many there are."""
         hits = self._store.search(query, conversation_id=self._id, limit=MOST_HITS)
         by_number = {hit.sequence: hit for hit in hits if hit.sequence <= self.last}
-        visible = [number for number in sorted(by_number, reverse=True) if self._may_see(by_number[number].message_id)]
+        newest_first = [number for number in sorted(by_number, reverse=True) if number not in self._not_for_it]
+        visible = [number for number in newest_first if self._may_see(by_number[number].message_id)]
         if not visible:
             return "Nothing was found.", "nothing"
         lines = [f"#{number} {by_number[number].speaker.role_name}: {by_number[number].snippet}" for number in visible]
@@ -150,15 +155,30 @@ class VisibleHistory:
             before = page[0].sequence
 
     def _visible(self, messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
-        return (one for one in messages if one.sequence <= self.last and self._may_see(one.message.id))
+        return (
+            one
+            for one in messages
+            if one.sequence <= self.last and one.sequence not in self._not_for_it and self._may_see(one.message.id)
+        )
+
+    def _may_have(self, summary: Summary, hidden: Collection[int]) -> bool:
+        """Return whether the agent may read a summary: as in its prompts, if it may see all that it covers."""
+        if summary.dropped_by or any(number in summary.covered for number in hidden):
+            return False
+        return self._member.visibility == "all" or self._context.sees_all(
+            self._member.name, self._names, summary.first, summary.last
+        )
 
     def _may_see(self, message_id: str) -> bool:
         if message_id in self._hidden_ids:
             return False
         if self._member.visibility == "all":
             return True
-        names = [name for name in (self._member.name, self._member.display_name) if name]
-        return self._context.may_see(self._member.name, names, message_id)
+        return self._context.may_see(self._member.name, self._names, message_id)
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in (self._member.name, self._member.display_name) if name]
 
 
 def _that_fit(messages: Iterable[StoredMessage]) -> list[tuple[int, str]]:
@@ -186,7 +206,13 @@ def _heading(stored: StoredMessage) -> str:
     message = stored.message
     to = ", ".join(message.routing.resolved_addressees) if message.routing else ""
     when = datetime.fromtimestamp(message.timestamp / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-    return f"#{stored.sequence} {message.speaker.role_name}{f' to {to}' if to else ''}, {when} UTC:"
+    covered = covered_by(message)
+    facts = [
+        f"{message.speaker.role_name}{f' to {to}' if to else ''}",
+        covered.summary_of if covered else "",
+        f"{when} UTC",
+    ]
+    return f"#{stored.sequence} {', '.join(filter(None, facts))}:"
 
 
 def _cut(text: str, most: int) -> str:

@@ -17,6 +17,7 @@ from bullpen.exchange.checks import all_checks
 from bullpen.exchange.formatting import all_messages, all_turns
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import Memory
+from bullpen.routing.progress import Progress
 from bullpen.store.base import Store, StoredConversation, StoredMessage, Turn
 from bullpen.store.chain import first_link
 
@@ -36,6 +37,7 @@ def json_pieces(store: Store, conversation_id: str, *, prompts: bool = False) ->
     }
     about = {
         **_conversation(conversation, prompts),
+        **_summaries(conversation),
         "decisions": [_camel(decision) for decision in store.decisions(conversation_id)],
     }
     ours = {"format": EXPORT_FORMAT, "conversation": about, "turns": []}
@@ -82,6 +84,12 @@ def _conversation(conversation: StoredConversation, prompts: bool) -> dict[str, 
         "task": conversation.team_task,
     }
     return {**fields, "teamFile": conversation.team_file} if prompts else fields
+
+
+def _summaries(conversation: StoredConversation) -> dict[str, object]:
+    """Return what was summed up; the messages themselves say what each covers, but not which were dropped."""
+    summaries = msgspec.convert(conversation.progress, Progress).summaries
+    return {"summaries": [_camel(summary) for summary in summaries]} if summaries else {}
 
 
 def _first_link(conversation: StoredConversation) -> bytes:

@@ -25,6 +25,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
 from bullpen.routing.progress import Progress
+from bullpen.routing.summaries import covered_by
 from bullpen.store.base import StateChange, Store, StoredConversation
 from bullpen.text.numbers import counted
 from bullpen.view.listing import LONGEST_TITLE, title_of
@@ -99,6 +100,7 @@ def fork_conversation(
             handed_over=end.handed_over,
             borrowed=_sessions(store, original, last),
             forgotten=before.forgotten,
+            summaries=tuple(one for one in before.summaries if one.number <= last),
             forked=forked,
             since=now,
         )
@@ -165,7 +167,7 @@ class _End:
         if speaker.type == "human":
             self.person = speaker.role_id
             self._people.add(speaker.role_id)
-        elif speaker.type == "ai":
+        elif speaker.type == "ai" and covered_by(message) is None:
             asked = message.routing.resolved_addressees if message.routing else ()
             to = next((name for name in asked if name in self._people), None if asked else self.person)
             if to is not None:

@@ -16,7 +16,7 @@ from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted, spent
 from bullpen.view.listing import title_of
-from bullpen.view.messages import NOTE, ShownMessage, is_note, rebuilt_words
+from bullpen.view.messages import NOTE, ShownMessage, is_note, kind_words, rebuilt_words
 from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -95,6 +95,7 @@ def _article(stored: ShownMessage, turn: Turn | None, colours: Mapping[str, int]
     heading = _named(name)
     heading += f'<span class="to">to <bdi>{_shown(to)}</bdi></span>' if to else ""
     heading += f'<span class="to">{NOTE}</span>' if is_note(message) else ""
+    heading += f'<span class="to">{kind}</span>' if (kind := kind_words(message)) else ""
     # The addressees are above it.
     said = _rendered(text_for_people(text))
     return (

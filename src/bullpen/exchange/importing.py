@@ -20,6 +20,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage
 from bullpen.routing.progress import Progress
+from bullpen.routing.summaries import summaries_in
 from bullpen.store.base import StateChange, Store
 from bullpen.store.chain import next_link
 from bullpen.text.clean import clean_json, one_line
@@ -53,6 +54,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     """What checks said after turns."""
     approvals: tuple[ApprovalRecord, ...] = ()
     """What agents asked before they did something, and what was answered."""
+    dropped: Mapping[int, str] = {}
+    """The numbers of summaries that somebody dropped, and who did."""
 
 
 def read_import(data: bytes) -> Imported:
@@ -85,7 +88,10 @@ def import_conversation(
         fill_checks(store, conversation_id, imported.checks)
         fill_approvals(store, conversation_id, imported.approvals)
         turns_made = highest_turn([*imported.changes, *imported.checks, *imported.approvals])
-        progress = msgspec.to_builtins(Progress(borrowed=dict(imported.sessions), turns_made=turns_made))
+        summaries = tuple(summaries_in(imported.messages, imported.dropped))
+        progress = msgspec.to_builtins(
+            Progress(borrowed=dict(imported.sessions), turns_made=turns_made, summaries=summaries)
+        )
         change = StateChange(paused=None, title=imported.title, progress=progress)
         store.update(conversation_id, at=imported.started_at, change=change)
     return conversation_id
@@ -135,7 +141,15 @@ def _imported(document: dict[str, Any]) -> Imported:
         changes=imported_changes(ours.get("changes", []), len(snapshot.messages)) if is_export(document) else (),
         checks=imported_checks(ours.get("checks", []), len(snapshot.messages)) if is_export(document) else (),
         approvals=imported_approvals(ours.get("approvals", []), _hashes(document)) if is_export(document) else (),
+        dropped=_dropped(ours.get("summaries")) if is_export(document) else {},
     )
+
+
+def _dropped(summaries: object) -> dict[int, str]:
+    """Return which summaries of an export were dropped, and by whom."""
+    listed = summaries if isinstance(summaries, list) else []
+    found = ((one.get("number"), _text(one.get("droppedBy"))) for one in listed if isinstance(one, dict))
+    return {number: by for number, by in found if isinstance(number, int) and by}
 
 
 def _check_hashes(document: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
 from bullpen.view.listing import title_of
 from bullpen.view.messages import NOTE as NOBODY_ASKED
-from bullpen.view.messages import ShownMessage, is_note, rebuilt_words
+from bullpen.view.messages import ShownMessage, is_note, kind_words, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
 
 NOTE = "Messages are quoted word for word. A heading inside a quote is part of the message."
@@ -63,6 +63,7 @@ def _message(stored: ShownMessage) -> str:
     to = addressees_of(stored.message)
     names = _plain(sender_of(stored.message)) + (f" → {_plain(to)}" if to else "")
     names += f" ({NOBODY_ASKED})" if is_note(stored.message) else ""
+    names += f" ({kind})" if (kind := kind_words(stored.message)) else ""
     time = utc_time(stored.message.timestamp)
     rebuilt = f"\n{_plain(one_line(rebuilt_words(stored.rebuilt)))}\n" if stored.rebuilt else ""
     heading = f"## #{stored.sequence} {names}{f' · {time}' if time else ''}"

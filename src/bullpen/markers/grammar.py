@@ -17,7 +17,7 @@ from msgspec import Struct
 from bullpen.markers.code import HIDDEN, visible_pieces
 from bullpen.text.patterns import pattern
 
-MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick", "ask", "verdict"]
+MarkerKind = Literal["from", "next", "drop", "team_task", "diff", "checks", "pick", "ask", "verdict", "sum_up"]
 
 Verdict = Literal["approve", "changes"]
 
@@ -47,10 +47,15 @@ _KINDS: dict[str, MarkerKind] = {
     "PICK": "pick",
     "ASK": "ask",
     "VERDICT": "verdict",
+    "SUM UP": "sum_up",
+    "SUM_UP": "sum_up",
 }
-_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT"
-FIRST_LETTERS = "ACDFNPTV"
+_KEYWORDS = "FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT|SUM[ _]UP"
+FIRST_LETTERS = "ACDFNPSTV"
 """The letters that a marker can begin with."""
+
+_ALONE: dict[str, MarkerKind] = {"D": "diff", "C": "checks", "S": "sum_up"}
+"""The markers that need no value, by their first letters."""
 
 _OPEN, _CLOSE, _COLON = "[\\[［]", "[\\]］]", "[:：]"
 _PLAIN = rf"(?:[^\[\]［］\n]++|\n(?![ \t\r]*+[\n{HIDDEN}]))"
@@ -70,9 +75,9 @@ def _marker(group: str) -> str:
 
     Possessive throughout: there is no backtracking, so the scan is linear.
     """
-    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT)"
+    keyword = f"{group}FROM(?!{_COLON}{_CLOSE})|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT|SUM[ _]UP)"
     bracketed = f"{keyword}{_COLON}{group}{_balanced(3)}){_CLOSE}"
-    block, alone = f"TEAM_TASK{_CLOSE}", f"(?:DIFF|CHECKS){_CLOSE}"
+    block, alone = f"TEAM_TASK{_CLOSE}", f"(?:DIFF|CHECKS|SUM[ _]UP){_CLOSE}"
     next_marker = _marker("(?:") if group == "(" else f"{_OPEN}(?:{bracketed}|{block}|{alone})"
     body = f"{group}(?:[^\\[［]++|{_OPEN}+(?![{FIRST_LETTERS}])|(?!{next_marker}){_OPEN})*+)"
     return f"(?:{_OPEN}(?=[{FIRST_LETTERS}])(?:{bracketed}|{block}{body}|{alone}))"
@@ -153,6 +158,8 @@ class Markers(Struct, frozen=True):
     """The answers that an agent offers to a person; the last [ASK: …] with any wins."""
     verdicts: tuple[Verdict | None, ...] = ()
     """What each [VERDICT: …] says about what was reviewed; None: something else than a verdict."""
+    sum_up: str | None = None
+    """Who is to write a summary of what agents are no longer shown; empty: who usually does."""
     are_cut: bool = False
     """Whether the message has too many markers, names or answers to read all."""
 
@@ -204,6 +211,7 @@ def read_markers(text: str) -> Markers:
         diff=_last(found, "diff"),
         checks=_last(found, "checks"),
         pick=_last(found, "pick"),
+        sum_up=_last(found, "sum_up"),
         ask=offered[:MOST_CHOICES],
         verdicts=tuple(_verdict(marker.value) for marker in found if marker.kind == "verdict"),
         are_cut=places.are_cut or more_names or more_dropped or len(offered) > MOST_CHOICES,
@@ -268,8 +276,9 @@ def _read(text: str, found: Found) -> Iterator[Marker]:
             if kind == "next" and (within := _BLIND_WITHIN.search(value)):
                 value, is_blind = value[: within.start()], True
         else:
-            alone: MarkerKind = "diff" if match[0][1] in "dD" else "checks"
-            kind, value = (alone, "") if match[3] is None else ("team_task", text[slice(*match.span(3))])
+            is_alone = match[3] is None
+            kind = _ALONE[match[0][1].upper()] if is_alone else "team_task"
+            value = "" if is_alone else text[slice(*match.span(3))]
         yield Marker(kind, value.strip(), match.start(), end, is_blind)
 
 

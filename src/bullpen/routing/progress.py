@@ -14,7 +14,8 @@ from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.rests import QuotaUse, Rest
 from bullpen.routing.reviews import Review
-from bullpen.routing.rounds import Round
+from bullpen.routing.rounds import Round, is_judges, turns_apart
+from bullpen.routing.summaries import AskedSummary, Summary
 from bullpen.team.team import Limits
 from bullpen.text.numbers import counted, duration, money, tokens
 from bullpen.text.patterns import pattern
@@ -167,6 +168,12 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each agent whose work is reviewed, its last review."""
     asks: dict[str, OpenAsk] = {}
     """For the last turn of each agent that offered answers with [ASK: …]: until a person or the agent says more."""
+    summaries: tuple[Summary, ...] = ()
+    """What was summed up, oldest first, dropped ones included."""
+    summing: dict[str, AskedSummary] = {}
+    """For each turn in which a summary is asked for, until it has a reply or is given up: which messages it covers."""
+    summed_to: int = 0
+    """The last message for which a summary was asked. By itself, none is asked for again for the same messages."""
     rests: dict[str, Rest] = {}
     """For each program that cannot be used: why, and until when."""
     quotas: dict[str, QuotaUse] = {}
@@ -210,6 +217,15 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def blocked(self) -> tuple[str, ...]:
         """Waiting turns that do not begin until a person says so."""
         return (*self.held, *self.unallowed)
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """Turns that edit no shared folder and leave nothing in a member's session: of several, judges', summaries."""
+        return turns_apart(self.rounds) | self.summing.keys()
+
+    def only_reads(self, turn_id: str) -> bool:
+        """Return whether a turn only judges or sums up, so that its agent may change nothing."""
+        return turn_id in self.summing or is_judges(self.rounds, turn_id)
 
 
 def with_own_session(progress: Progress, agent: str, memory: Memory | None) -> Progress:

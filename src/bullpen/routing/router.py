@@ -11,6 +11,7 @@ from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Ad
 from bullpen.routing.mentions import Mentions
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.routing.rounds import MOST_CANDIDATES
+from bullpen.routing.summaries import summarizer_of
 from bullpen.team.lead import read_lead
 from bullpen.team.reach import reach
 from bullpen.team.team import EVERYONE, Member, Team
@@ -70,6 +71,15 @@ class Router:
     def with_mentions(self, markers: Markers, text: str) -> Markers:
         """Return a person's markers with the members that the text mentions with "@"."""
         return self._mentions.added_to(markers, text)
+
+    def summarizer(self, name: str | None) -> Member:
+        """Return who writes a summary: the one named, or who usually does; UnknownMember or BullpenError if nobody."""
+        return summarizer_of(self.team, name, self.member)
+
+    def with_summarizer(self, markers: Markers) -> Markers:
+        """Return a person's markers with [SUM UP] as a hand-over to the one who is to sum up, and to nobody else."""
+        member = self.summarizer(markers.sum_up)
+        return replace(markers, next=((Addressee(member.name),),), best_of=None)
 
     def sender_of(self, markers: Markers, *, given: str | None = None, waited_for: str | None = None) -> Member:
         """Return which person sent a message, or raise UnknownSender.

@@ -170,6 +170,7 @@ LIMIT_KEYS = {
     "on_interrupted": _one_of("ask", "retry-once"),
 }
 BUDGET_KEYS = {"turns": _whole(1), "tokens": _whole(1), "cost_usd": _NUMBER, "minutes": _NUMBER}
+SUMMARY_KEYS = {"summarizer": _TEXT, "after_bytes": _whole(1)}
 PRICE_KEYS = {"input": _PRICE, "output": _PRICE, "cached": _PRICE}
 PERSON_KEYS = {
     "name": _TEXT,

@@ -19,6 +19,7 @@ from bullpen.team.keys import (
     LONGEST_CHECK_NAME,
     PERSON_KEYS,
     PRICE_KEYS,
+    SUMMARY_KEYS,
     TEAM_KEYS,
     check_name,
 )
@@ -26,7 +27,7 @@ from bullpen.team.lead import read_lead
 from bullpen.team.reviewers import review_problems
 from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
-from bullpen.team.team import BULLPEN, EVERYONE, Budget, Check, Limits, Member, Team
+from bullpen.team.team import BULLPEN, EVERYONE, Budget, Check, Limits, Member, Summaries, Team
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.names import normalized
 
@@ -66,18 +67,22 @@ class _Reader(TableReader):
 
     def team(self) -> Team:
         """Return the team; use it only if there are no problems."""
-        tables = {"limits": dict, "budget": dict, "prices": dict, "member": list, "check": list}
+        tables = {"limits": dict, "budget": dict, "summaries": dict, "prices": dict, "member": list, "check": list}
         values = self.values(self._document, TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
             if not isinstance(self._document.get(name, kind()), kind):
                 self.problem((name,), f"must be {f'a table [{name}]' if kind is dict else f'tables [[{name}]]'}")
         limits = self._document.get("limits", {})
+        summaries = self._document.get("summaries", {})
         members = tuple(self._members())
         team = Team(
             **{"name": "team", "lead": next((m.name for m in members if m.type == "ai"), ""), **values},
             members=members,
             limits=Limits(**self.values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
             budget=self._budget(self._document.get("budget"), ("budget",)),
+            summaries=Summaries(**self.values(summaries, SUMMARY_KEYS, ("summaries",)))
+            if isinstance(summaries, dict)
+            else Summaries(),
             prices=dict(self._prices()),
             checks=tuple(self._checks()),
         )
@@ -87,6 +92,7 @@ class _Reader(TableReader):
         self._check_stand_ins(team)
         for path, text in review_problems(team):
             self.problem(path, text)
+        self._check_summarizer(team)
         return team
 
     def _budget(self, table: object, path: Path) -> Budget:
@@ -168,6 +174,17 @@ class _Reader(TableReader):
                 elif (other := agents.get(by)) and (why := why_not(member, other)):
                     self.problem(path, why)
 
+    def _check_summarizer(self, team: Team) -> None:
+        path: Path = ("summaries", "summarizer")
+        name, agents = team.summaries.summarizer, {agent.name: agent for agent in team.agents}
+        if name and name not in agents:
+            self._check_reference(path, name, list(agents))
+        elif name and agents[name].visibility != "all":
+            self.problem(path, f'{shown(name)} has visibility = "addressed", so it may not see what it would sum up')
+        elif team.summaries.after_bytes is not None and all(agent.visibility != "all" for agent in team.agents):
+            text = 'nobody can write summaries: each agent has visibility = "addressed"'
+            self.problem(("summaries", "after_bytes"), text)
+
     def _check_names(self, team: Team) -> None:
         owners: dict[str, tuple[str | int, str]] = {}
         for index, member in enumerate(team.members):
@@ -220,7 +237,7 @@ class _Reader(TableReader):
 
     def _check_reference(self, path: Path, name: str, known: list[str]) -> None:
         if name not in known:
-            kind = "agent" if path[0] == "lead" else "member"
+            kind = "agent" if path[0] in ("lead", "summaries") else "member"
             self.problem(path, f"there is no such {kind}: {shown(name)}.{suggestion(name, known)}")
 
 

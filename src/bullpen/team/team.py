@@ -146,6 +146,15 @@ class Check(Struct, frozen=True, kw_only=True):
     """How many times in a row it goes back."""
 
 
+class Summaries(Struct, frozen=True, kw_only=True):
+    """Who sums up what agents are no longer shown, and when by itself."""
+
+    summarizer: str = ""
+    """Empty: the lead, or the first agent that sees everything."""
+    after_bytes: int | None = None
+    """How many bytes of messages an agent is not shown when a summary is asked for by itself; None: never."""
+
+
 class Team(Struct, frozen=True, kw_only=True):
     """Everyone in a conversation, and the rules they share."""
 
@@ -164,6 +173,7 @@ class Team(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     budget: Budget = Budget()
     """What all agents together may use in a conversation before people are asked."""
+    summaries: Summaries = Summaries()
     prices: dict[str, Price] = {}
     """What models cost, if that is not what the list says."""
     checks: tuple[Check, ...] = ()

@@ -20,6 +20,7 @@ from bullpen.view.commands import Command, Typed, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import team_lines
+from bullpen.view.summaries import summaries_text
 from bullpen.view.turn_lookup import LAST, find_turn
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class SlashCommands:
         """Show several results beside each other."""
         await self._screen.run_action(f"compare({given.text!r})")
 
+    async def summaries(self, _: Nothing) -> None:
+        """Show what was summed up."""
+        text = await self._conversation.read(summaries_text, self._conversation.progress)
+        self._read(Content.assemble(("Summaries", "bold")), text)
+
     async def search(self, given: Text) -> None:
         """Find what was said."""
         await self._screen.run_action(f"search({given.text!r})")
@@ -179,6 +185,7 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "checks": SlashCommands.checks,
     "changes": SlashCommands.changes,
     "compare": SlashCommands.compare,
+    "summaries": SlashCommands.summaries,
     "search": SlashCommands.search,
     "export": SlashCommands.export,
     "help": SlashCommands.help,

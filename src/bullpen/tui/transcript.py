@@ -24,7 +24,7 @@ from bullpen.tui.turn import TurnView
 from bullpen.turn_events import Event
 from bullpen.view.change_reading import ChangeLine, ChangeLines, lines_beside
 from bullpen.view.checks import CheckLine
-from bullpen.view.messages import NOTE, ShownMessage, is_note, shown_messages
+from bullpen.view.messages import NOTE, ShownMessage, is_note, kind_words, shown_messages
 from bullpen.view.steps import Steps, recorded_steps, turn_record
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -399,7 +399,7 @@ class Transcript(VerticalScroll, can_focus=False):
             steps=steps,
             seconds=seconds,
             load_steps=None if turn_id is None else partial(self._recorded_steps, turn_id),
-            why=said.reason if said else NOTE if is_note(message) else "",
+            why=kind_words(message) or (said.reason if said else NOTE if is_note(message) else ""),
             notes=said.notes if said else (),
             changes=self._changes.of_turn(shown.turn),
             checks=self._changes.checks_of(shown.turn) if shown.turn else (),

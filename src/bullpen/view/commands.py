@@ -15,7 +15,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, UnknownCommand
 from bullpen.team.team import Team
 from bullpen.text.names import nearest
-from bullpen.view import command_effects
+from bullpen.view import command_effects, summaries
 from bullpen.view.command_arguments import (
     Leftover,
     Member,
@@ -335,6 +335,26 @@ _ALL = (
         takes=Member,
         read=read_forget,
         run=command_effects.forget,
+    ),
+    Command(
+        name="sumup",
+        argument="[NAME]",
+        purpose="let an agent sum up what agents are no longer shown",
+        takes=summaries.Summarizer,
+        read=summaries.read_summarizer,
+        run=summaries.sum_up,
+        action="sum-up",
+        aliases=("sum-up",),
+    ),
+    Command(name="summaries", purpose="show what was summed up, and the summary that agents are given"),
+    Command(
+        name="drop-summary",
+        argument="[NUMBER]",
+        purpose="take a summary out of all prompts; without a number, the one that is used",
+        example="/drop-summary 41",
+        takes=summaries.Numbered,
+        read=summaries.read_number,
+        run=summaries.drop_summary,
     ),
     Command(name="who", purpose="show who is in the team, and what each agent remembers"),
     Command(

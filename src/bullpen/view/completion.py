@@ -16,6 +16,7 @@ MARKERS = {
     "[TEAM_TASK] ": "set what the team works on",
     "[FROM: ": "say who you are",
     "[DIFF] ": "show what the last turn changed to those who are asked",
+    "[SUM UP] ": "let an agent sum up what agents are no longer shown",
     "[CHECKS] ": "show what the last checks said to those who are asked",
 }
 MOST_OPTIONS = 8

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from bullpen.errors import UnknownMessage
 from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage, Routing
+from bullpen.routing.summaries import covered_by
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.clean import clean_text
 from bullpen.text.numbers import spent
@@ -74,6 +75,12 @@ def plain_messages(
 def is_note(message: ConversationMessage) -> bool:
     """Return whether a person stored it with /note: it names nobody, and answers nothing that waited for them."""
     return message.speaker.type == "human" and message.routing == Routing()
+
+
+def kind_words(message: ConversationMessage) -> str:
+    """Return what a message is, if it is more than that: "summary of #1 to #40"."""
+    covered = covered_by(message)
+    return "" if covered is None else covered.summary_of
 
 
 def was_streamed(reply: ConversationMessage, pieces: Iterable[str]) -> bool:

@@ -89,7 +89,7 @@ def preview(
     hidden = hidden_from(progress.rounds, member.name)
     message, is_apart = (None, False) if supposed is None else _message(router, member, supposed)
     context = _context(loaded, stored, history, message)
-    last = last_visible(store, stored.id, hidden) if message is None else None
+    last = last_visible(store, stored.id, hidden, progress.summaries) if message is None else None
     current = last.message if last is not None else message
     if current is None:
         raise BullpenError("Nothing has been said yet. Add --message and a text to see what would be sent then.")
@@ -100,7 +100,9 @@ def preview(
     remark = remark_for(turn, loaded.team, progress, memories, plan, is_one_of_several=is_apart)
     shown = prompts.wanted_by(current, agent, hidden=hidden)
     rivals = replies_of(store, stored.id, hidden)
-    output = prompts.for_message(current, agent, plan=plan, remark=remark, shown=shown, rivals=rivals).output
+    output = prompts.for_message(
+        current, agent, plan=plan, remark=remark, shown=shown, rivals=rivals, summaries=progress.summaries
+    ).output
     sequence = stored.messages + 1 if last is None else last.sequence
     answered = StoredMessage(sequence=sequence, message=current, hash=b"")
     return Preview(explanation=explain_output(store, stored.id, member.name, output, answered), output=output)

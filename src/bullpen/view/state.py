@@ -25,7 +25,6 @@ from bullpen.routing.obstacles import Checking, Obstacle, Situation, obstacles
 from bullpen.routing.progress import MemberUsage, Progress, usage_of_turn
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rests import asleep
-from bullpen.routing.rounds import turns_apart
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Team, colours_of
@@ -33,6 +32,7 @@ from bullpen.view.budgets import BudgetView, about_budgets, budget_views
 from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
 from bullpen.view.memory import MemoryView, memory_view
+from bullpen.view.summaries import ShownSummary, shown_summaries
 from bullpen.view.waiting import after, waits_for
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
@@ -159,6 +159,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     total: Spent = Spent()
     budgets: tuple[BudgetView, ...] = ()
     """How much of every budget is used."""
+    summaries: tuple[ShownSummary, ...] = ()
+    """What was summed up, the newest first."""
 
     @property
     def colors(self) -> dict[str, str]:
@@ -275,7 +277,7 @@ def _view(
         undecided=[ended.turn for ended in undecided],
         workspaces=workspaces,
         checking=checking,
-        apart=turns_apart(progress.rounds),
+        apart=progress.apart,
     )
     waits = obstacles(waiting, situation if team is None else _with_team(situation, team, progress, uses))
     queued = members_waiting(team, waiting) if team else frozenset()
@@ -316,6 +318,7 @@ def _view(
         missed=None if missed is None else _missed(missed),
         total=_total(progress.used.values(), working),
         budgets=budget_views(uses),
+        summaries=shown_summaries(progress),
     )
 
 

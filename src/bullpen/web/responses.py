@@ -20,6 +20,7 @@ from bullpen.errors import (
     NothingToDecide,
     NothingToForget,
     NothingToPick,
+    NothingToSumUp,
     NothingToUndo,
     NotTrusted,
     ReadOnlyHere,
@@ -109,6 +110,7 @@ def _status(error: Exception) -> int:
         case (
             NoConflict()
             | NothingToPick()
+            | NothingToSumUp()
             | NothingRuns()
             | NothingToDecide()
             | NothingToForget()

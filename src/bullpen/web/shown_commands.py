@@ -12,6 +12,7 @@ from bullpen.view.best_of import results_of
 from bullpen.view.checks import find_checks
 from bullpen.view.commands import COMMANDS, WHILE_IT_WORKS, Typed, help_lines
 from bullpen.view.status_lines import queue_lines, team_lines
+from bullpen.view.summaries import summary_lines
 from bullpen.view.turn_lookup import LAST, find_turn
 from bullpen.web.live import LiveConversation
 from bullpen.web.responses import sent_to, shown_dialog
@@ -58,6 +59,7 @@ LINES: dict[str, Lines] = {
     "help": lambda _: [f"{left}: {right}" for left, right in (*WHILE_IT_WORKS, *help_lines(COMMANDS.values()))],
     "queue": lambda opened: queue_lines(opened.view()),
     "who": lambda opened: team_lines(opened.view(), opened.conversation.team.first_to_answer),
+    "summaries": lambda opened: summary_lines(opened.conversation.progress),
 }
 ADDRESSES: dict[str, Address] = {
     "prompt": lambda base, typed: f"{base}/prompt/next-{quote(typed.given.member, safe='')}",

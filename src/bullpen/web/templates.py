@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from bullpen.markers.stripping import text_for_people
 from bullpen.text import numbers
 from bullpen.view.attention import attention
-from bullpen.view.messages import NOTE, is_note, rebuilt_words
+from bullpen.view.messages import NOTE, is_note, kind_words, rebuilt_words
 from bullpen.web.access import Need, may
 from bullpen.web.assets import address
 from bullpen.web.identity import visitor
@@ -82,7 +82,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
-    shown = (clock, said, initials, exact, file_name, moved_up, code, plain, render, is_note, rebuilt_words)
+    shown = (clock, said, initials, exact, file_name, moved_up, code, plain, render, is_note, rebuilt_words, kind_words)
     environment.globals.update(
         address=address, attention=attention, used=numbers.used, may=visitor_may, visitor=visitor, note=NOTE
     )

@@ -14,7 +14,8 @@ _RULE_OF_A_TABLE = re.compile(r"[ \t]*\|?[|: \t-]*")
 _PART_OF_A_FENCE = re.compile(r"[ \t]*(?:`+|~+)")
 _PART_OF_A_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\Z")
 _PART_OF_A_MARKER = re.compile(
-    r"[\[［](?:(?:FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK)[:：][^\]］\n]*|[ACDFNPT][A-Z_]{0,8})?\Z"
+    r"[\[［](?:(?:FROM|NEXT|DROP|TEAM_TASK|DIFF|CHECKS|PICK|ASK|VERDICT|SUM[ _]UP)[:：][^\]］\n]*"
+    r"|[ACDFNPSTV][A-Z_ ]{0,8})?\Z"
 )
 _MARKUP = re.compile(r"\\.|`+|\*+|_+|~~+", re.DOTALL)
 

@@ -31,7 +31,7 @@ from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem, ToolStarte
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, check_light, check_line
 from bullpen.view.happened import happened
-from bullpen.view.messages import was_streamed
+from bullpen.view.messages import kind_words, was_streamed
 from bullpen.view.state import Spent
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import ENDED
@@ -174,6 +174,8 @@ class Updates:
         yield from self._notes(said)
 
     def _notes(self, said: Said) -> Iterator[Update]:
+        if kind := kind_words(said.message):
+            yield from self.note(kind)
         for note in said.notes:
             yield from self.note(note)
 

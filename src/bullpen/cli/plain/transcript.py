@@ -28,6 +28,7 @@ from bullpen.conversation.events import (
     Queued,
     Reordered,
     Said,
+    SummaryDropped,
     TaskSet,
     Trouble,
     TroubleOver,
@@ -52,6 +53,7 @@ from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, Light, check_light, check_line
 from bullpen.view.decisions import ASK, Choice, Decision, Kind
 from bullpen.view.happened import happened
+from bullpen.view.messages import kind_words
 from bullpen.view.unanswered import UnansweredTurn
 
 INDENT = "  "
@@ -145,7 +147,7 @@ class Show:
         """Write a message that is stored."""
         name = message.speaker.role_id
         who = self._colours.member(name, safe_line(message.speaker.role_name))
-        details = f"#{sequence} · {clock(message.timestamp)}"
+        details = " · ".join(filter(None, [f"#{sequence}", clock(message.timestamp), kind_words(message)]))
         text = wrapped(message.content, self._page.columns)
         self._block(f"\n{who}{_arrow(message)}  {self._colours.paint(details, 'dim')}\n{text}")
 
@@ -378,7 +380,7 @@ class Show:
                 if not isinstance(self._previous, Said | Dropped):
                     # The line of a message says already whom it asks.
                     self.note(f"  {happened(event)}")
-            case Dropped() | Reordered() | TaskSet() | TroubleOver():
+            case Dropped() | Reordered() | SummaryDropped() | TaskSet() | TroubleOver():
                 self.note(f"  {happened(event)}")
             case Decided() | Continued() | BudgetRaised():
                 self.note(happened(event))

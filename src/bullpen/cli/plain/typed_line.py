@@ -131,6 +131,11 @@ class ShownCommands:
                 self._show.note(f"… There is more: /diff {result.turn}")
         self._show.note(f"{found.text}{' /pick NAME, /discard NAME or /discard all' if found.can_be_decided else ''}")
 
+    async def _summaries(self, _: Nothing) -> None:
+        from bullpen.view.summaries import summaries_text
+
+        self._show.text(await self._conversation.read(summaries_text, self._conversation.progress))
+
     async def _search(self, given: Text) -> None:
         from bullpen.view.listing import search_in
 
@@ -166,6 +171,7 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
     "changes": ShownCommands._changes,
     "checks": ShownCommands._checks,
     "compare": ShownCommands._compare,
+    "summaries": ShownCommands._summaries,
     "search": ShownCommands._search,
     "export": ShownCommands._export,
     "help": ShownCommands._help,
