@@ -273,7 +273,9 @@ def end_leftover_processes() -> None:
 
 
 async def _version(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> str | None:
-    exit_code, output = await _run([path, *spec.version_arguments], environment)
+    quick = Path(path).with_name(spec.version_program or Path(path).name)
+    program = str(quick) if os.access(quick, os.X_OK) else path
+    exit_code, output = await _run([program, *spec.version_arguments], environment)
     version = _VERSION.search(output)
     # It may be the end of a sentence.
     return version[0].rstrip(".") if exit_code == 0 and version else None

@@ -278,3 +278,12 @@ def test_who_is_ready_to_stand_in_is_said_and_not_needed(machine: Path, capsys: 
     assert "codex is ready to stand in for max.\n" in said
     assert "gemini cannot stand in for max: gemini is not installed.\n" in said
     assert "stand-in, not ready" in said
+
+
+def test_a_slow_program_is_not_asked_for_a_version_that_another_one_tells(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(machine, "vibe-acp", "exit 1")
+    install(machine, "vibe", "echo vibe 3.0.2")
+
+    assert report(capsys, "--all")[1]["mistral-vibe"]["version"] == "3.0.2"

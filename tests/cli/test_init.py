@@ -128,6 +128,24 @@ def test_of_more_agents_than_roles_those_left_out_are_named(
     ) in capsys.readouterr().out
 
 
+def test_who_is_known_to_be_signed_in_gets_the_roles(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "opencode", signed_in=True)
+    install(machine, "pi", signed_in=True)
+    assert main(["init"]) == 0
+    assert players() == ["opencode", "pi"]
+    capsys.readouterr()
+
+    install(machine, "claude", signed_in=True)
+    assert main(["init", "--force", "--template", "debate", "my team.toml"]) == 0
+
+    assert players("my team.toml") == ["claude", "claude", "claude"]
+    assert (
+        "Also here: opencode, pi. To add them: "
+        "bullpen init --force --template debate --agents claude-code,opencode,pi 'my team.toml'\n"
+        "Only a turn can tell whether these are signed in: opencode, pi.\n"
+    ) in capsys.readouterr().out
+
+
 def test_nobody_is_asked_about_a_file_that_they_have_just_written(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

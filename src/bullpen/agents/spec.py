@@ -156,6 +156,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     hints: Mapping[FailureKind, str] = {}
     """What to do next, where the common hints do not fit this CLI."""
     version_arguments: tuple[str, ...] = ("--version",)
+    version_program: str = ""
+    """A program beside its own that reports the same version in a fraction of the time."""
     tested_versions: tuple[str, ...] = ()
     sign_in: SignInProbe = SignInProbe()
     sessions: SessionSpec | None = None

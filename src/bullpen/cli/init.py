@@ -8,6 +8,7 @@ import os
 import secrets
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from bullpen.cli.option_types import named_agent
@@ -49,9 +50,10 @@ def run(options: argparse.Namespace) -> int:
         raise _exists(path)
     way = template(options.template)
     named = [] if options.scripted or options.agents is None else _chosen(options.agents)
-    found = [] if options.scripted or options.agents is not None else _found()
-    # Who names agents wants each of them; of those that are found, the template has a role for the first ones.
-    agents = named or found[: len(way.roles)]
+    found = {} if options.scripted or options.agents is not None else _found()
+    # Who names agents wants each of them; of those that are found, the template has a role for the first ones. One
+    # whose login may be missing would fail in its first turn, so it gets a role only if there is no other.
+    agents = named or ([name for name, is_signed_in in found.items() if is_signed_in] or [*found])[: len(way.roles)]
     tests = usual_tests(path.parent)
     check = runnable_tests(path.parent)
     text = team_text(way, agents, person=_person(), file=shlex.quote(path.name), tests=tests, check=check)
@@ -59,8 +61,11 @@ def run(options: argparse.Namespace) -> int:
     # Its author is the person who would be asked.
     Trust().remember(team_path(path), text)
     _say_next(path, text, way, asked_for_script=options.scripted)
-    if others := found[len(agents) :]:
-        print(f"Also here: {', '.join(others)}. To add them: bullpen init --force --agents {','.join(found)}")
+    if others := [name for name in found if name not in agents]:
+        unknown = [name for name in others if not found[name]]
+        print(f"Also here: {', '.join(others)}. To add them: {_again(options, found)}")
+        if unknown and any(found.values()):
+            print(f"Only a turn can tell whether these are signed in: {', '.join(unknown)}.")
     if not options.scripted and options.agents is None and (others_here := other_agents_here(cwd=Path.cwd())):
         print(f'For agent = "acp" there is: {", ".join(others_here)}. `bullpen doctor --all` says what to write.')
     return 0
@@ -100,13 +105,20 @@ def _chosen(names: str) -> list[str]:
     return agents
 
 
-def _found() -> list[str]:
-    """Return the agents that are ready, else those that are at least installed."""
+def _again(options: argparse.Namespace, agents: Iterable[str]) -> str:
+    """Return the command that writes the same file with these agents."""
+    template = [] if options.template == NAMES[0] else ["--template", options.template]
+    place = [] if options.place == "." else [options.place]
+    return shlex.join(["bullpen", "init", "--force", *template, "--agents", ",".join(agents), *place])
+
+
+def _found() -> dict[str, bool]:
+    """Return the agents that are ready, and whether it is known that they are signed in; else those that are here."""
     print("Looking for agents. This takes a few seconds.", file=sys.stderr)
     findings = asyncio.run(examine_all(cwd=Path.cwd()))
     findings.sort(key=_place_in_order)
-    ready = [finding.agent for finding in findings if finding.ready]
-    installed = [finding.agent for finding in findings if finding.path is not None]
+    ready = {finding.agent: finding.signed_in is True for finding in findings if finding.ready}
+    installed = {finding.agent: False for finding in findings if finding.path is not None}
     if installed and not ready:
         print("None of the agents here is ready; `bullpen doctor` says what to do.", file=sys.stderr)
     return ready or installed
