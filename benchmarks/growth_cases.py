@@ -141,6 +141,7 @@ def _about_context() -> Iterator[Case]:
     yield Case("assemble a prompt of 768 KiB again", 2_000, _assemble_again, FLAT)
     yield Case("assemble a window of 10", 1_000, partial(_assemble_again, window=10), FLAT)
     yield Case("find the messages addressed to one agent", 1_000, _assemble_addressed, FLAT)
+    yield Case("assemble a window of 10 with a summary of the rest", 1_000, _assemble_summed_up, FLAT)
     yield Case("export a snapshot", 500, lambda size: _export(_manager(size)))
     yield Case("import a snapshot", 500, lambda size: _import(_manager(size).export_snapshot().to_json()))
 
@@ -175,6 +176,25 @@ def _assemble(manager: ContextManager, window: int) -> object:
 def _assemble_addressed(size: int) -> Run:
     manager = _manager(size)
     return lambda: manager.get_context_for_agent("max", AGENT, visibility="addressed", window_size_override=10)
+
+
+def _assemble_summed_up(size: int) -> Run:
+    """Return what prepares a prompt in which a summary covers nearly all messages, for one who sees its own."""
+    manager, covered = _manager(size), size - 20
+
+    def assemble() -> object:
+        manager.sees_all("max", (), 1, covered)
+        source = manager.get_context_for_agent(
+            "max",
+            AGENT,
+            window_size_override=10,
+            count_unseen=True,
+            left_out=[covered + 1],
+            summary=(covered + 1, 1, covered),
+        )
+        return manager.assemble_prompt(AGENT, source)
+
+    return assemble
 
 
 def _export(manager: ContextManager) -> Run:

@@ -173,6 +173,8 @@ def test_a_dropped_summary_is_in_no_prompt_and_the_earlier_one_is(old: Stage) ->
             await conversation.drop_summary(8, by="kim")
             await ask(conversation, "@b hello")
             assert [event.number for event in events_so_far(conversation, SummaryDropped)] == [13, 8]
+            told = "bullpen: kim dropped summary #13 of #1 to #8: no prompt contains it any more."
+            assert told in await said(conversation)
             with pytest.raises(NothingToSumUp, match="no summary to drop"):
                 await conversation.drop_summary()
             assert f"a: {SUMMARY}" in await said(conversation)
@@ -284,7 +286,6 @@ def test_one_is_asked_for_by_itself_once_and_never_silently(old: Stage) -> None:
             assert [one.covered.words for one in conversation.progress.summaries] == ["#1 to #4"]
             # Who drops it is not given another one of the same messages.
             await conversation.drop_summary(by="kim")
-            await notes(conversation, "short")
             await conversation.until_quiet()
             assert len(old.prompts("a")) == 1
 

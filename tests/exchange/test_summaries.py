@@ -17,7 +17,7 @@ from bullpen.routing.summaries import Summary
 from bullpen.store.sqlite import SqliteStore
 
 FIRST = Summary(number=6, member="a", first=1, last=1, size=13, dropped_by="kim")
-SECOND = Summary(number=9, member="a", first=1, last=4, size=12)
+SECOND = Summary(number=10, member="a", first=1, last=5, size=12)
 
 
 @pytest.fixture(scope="module")
@@ -50,20 +50,20 @@ def test_it_is_called_a_summary_in_markdown_and_html(talk: tuple[Path, str]) -> 
     db, name = talk
     with SqliteStore(db) as store:
         assert summaries(store, name) == (FIRST, SECOND)
-        assert "(summary of #1 to #4)" in "".join(markdown_pieces(store, name))
-        assert '<span class="to">summary of #1 to #4</span>' in "".join(html_pieces(store, name))
+        assert "(summary of #1 to #5)" in "".join(markdown_pieces(store, name))
+        assert '<span class="to">summary of #1 to #5</span>' in "".join(html_pieces(store, name))
 
 
 def test_an_export_brings_it_back_with_what_it_covers_and_who_dropped_it(talk: tuple[Path, str]) -> None:
     db, name = talk
     with SqliteStore(db) as store:
         exported = "".join(json_pieces(store, name))
-        assert msgspec.json.decode(exported)["messages"][8]["summaryOf"] == {"first": 1, "last": 4}
+        assert msgspec.json.decode(exported)["messages"][9]["summaryOf"] == {"first": 1, "last": 5}
         copy = import_conversation(store, read_import(exported.encode()))
         assert summaries(store, copy) == (FIRST, SECOND)
         # What it covers is in the hash: who changes that is found out.
         with pytest.raises(Exception, match="changed"):
-            read_import(exported.replace('"last":4', '"last":3').replace('"last": 4', '"last": 3').encode())
+            read_import(exported.replace('"last":5', '"last":3').replace('"last": 5', '"last": 3').encode())
 
 
 def test_a_fork_has_the_summaries_of_its_messages(talk: tuple[Path, str]) -> None:

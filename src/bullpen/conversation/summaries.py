@@ -62,13 +62,13 @@ class Summaries:
 
     async def drop(self, number: int | None, person: str) -> None:
         """Take a summary out of all prompts from now on. The message stays."""
+        at = milliseconds()
 
-        async def commit() -> None:
-            at = milliseconds()
-            entry = dropped(self._state, person, number, at=at)
-            await self._journal.commit(decisions.decided_by(person, "drop-summary", entry, at=at), by=person)
+        def build(message_id: str) -> Entry:
+            entry = dropped(self._state, person, number, message_id=message_id, at=at)
+            return decisions.decided_by(person, "drop-summary", entry, at=at)
 
-        await self._journal.alone(commit)
+        await self._journal.alone(lambda: self._journal.commit_message(build))
 
     async def advance(self) -> None:
         """Ask for a summary if the team file says when, and some agent is not shown that much. The lock is held."""

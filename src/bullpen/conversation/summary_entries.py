@@ -107,8 +107,11 @@ def summed_up(
     )
 
 
-def dropped(state: ConversationState, person: str, number: int | None, *, at: int) -> Entry:
-    """Take a summary out of all prompts from now on; without a number, the one that is used now."""
+def dropped(state: ConversationState, person: str, number: int | None, *, message_id: str, at: int) -> Entry:
+    """Take a summary out of all prompts from now on; without a number, the one that is used now.
+
+    A message says so: what agents are given must not change without a trace.
+    """
     kept = {one.number: one for one in state.progress.summaries if not one.dropped_by}
     latest = newest(kept.values())
     chosen = kept.get(number) if number is not None else latest
@@ -118,8 +121,25 @@ def dropped(state: ConversationState, person: str, number: int | None, *, at: in
         which = "" if number is None else f" #{number}"
         raise NothingToSumUp(f"There is no summary{which} to drop. {there if kept else ''}".strip())
     summaries = with_dropped(state.progress.summaries, chosen.number, person)
-    event = SummaryDropped(number=chosen.number, first=chosen.first, last=chosen.last)
-    return Entry(at=at, change=Change(progress=replace(state.progress, summaries=summaries)), events=(event,))
+    message = ConversationMessage(
+        id=message_id,
+        content=f"{person} dropped summary #{chosen.number} of {chosen.covered.words}: no prompt contains it any more.",
+        speaker=SYSTEM,
+        timestamp=at,
+        routing=Routing(),
+    )
+    progress = replace(
+        state.progress,
+        message_number=max(state.progress.message_number, message_number(message_id)),
+        summaries=summaries,
+    )
+    return Entry(
+        at=at,
+        message=message,
+        change=Change(progress=progress),
+        said=Said(sequence=state.messages + 1, message=message),
+        events=(SummaryDropped(number=chosen.number, first=chosen.first, last=chosen.last),),
+    )
 
 
 def follow(state: ConversationState, entry: Entry) -> Entry:

@@ -76,7 +76,8 @@ def material(store: Store, conversation_id: str, asked: AskedSummary) -> str:
 def sizes_after(store: Store, conversation_id: str, after: int) -> list[int]:
     """Return the bytes of all messages after one."""
     end = store.message_count(conversation_id) + 1
-    return [byte_length(stored.message.content) for stored in _messages(store, conversation_id, after, end)]
+    messages = (stored.message for stored in _messages(store, conversation_id, after, end))
+    return [0 if covered_by(message) else byte_length(message.content) for message in messages]
 
 
 def not_shown(sizes: list[int], member: Member) -> int:

@@ -11,7 +11,6 @@ from bullpen.conversation.events import (
     Lagged,
     Queued,
     Reordered,
-    SummaryDropped,
     TaskSet,
     Trouble,
     TroubleOver,
@@ -31,8 +30,6 @@ def happened(event: ConversationEvent) -> str:
             return f"the queue is now: {_members(turns)}"
         case Decided(turn_id=turn_id, choice=choice, by=by):
             return f"{by}, turn {turn_id}: {choice}" if by else f"turn {turn_id}: {choice}"
-        case SummaryDropped(number=number, first=first, last=last, by=by):
-            return f"{by} dropped the summary #{number} of #{first} to #{last}: no prompt contains it any more."
         case Continued():
             return "Continued."
         case TaskSet(task=task, by=by):

@@ -28,7 +28,6 @@ from bullpen.conversation.events import (
     Queued,
     Reordered,
     Said,
-    SummaryDropped,
     TaskSet,
     Trouble,
     TroubleOver,
@@ -380,7 +379,7 @@ class Show:
                 if not isinstance(self._previous, Said | Dropped):
                     # The line of a message says already whom it asks.
                     self.note(f"  {happened(event)}")
-            case Dropped() | Reordered() | SummaryDropped() | TaskSet() | TroubleOver():
+            case Dropped() | Reordered() | TaskSet() | TroubleOver():
                 self.note(f"  {happened(event)}")
             case Decided() | Continued() | BudgetRaised():
                 self.note(happened(event))
