@@ -129,6 +129,32 @@ def test_plain_words_are_a_verdict_too(play: Callable[..., None], capsys: Printe
     assert "safety asks for changes:" in printed
 
 
+def test_what_was_said_is_kept_but_not_in_the_way(project: Path, capsys: Printed) -> None:
+    main(["init", "--scripted"])
+    main(["run", "Hello."])
+    capsys.readouterr()
+    main(["sessions", "--json"])
+    before = capsys.readouterr().out
+
+    assert ask() == 0
+
+    identity = capsys.readouterr().out.split()[-1]
+    main(["sessions", "--json"])
+    assert capsys.readouterr().out == before
+    assert main(["sessions", "show", identity]) == 0
+    assert "Please review this change before it is committed: 1 file, +1 −1." in capsys.readouterr().out
+
+
+def test_from_a_folder_within(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "docs").mkdir()
+    monkeypatch.chdir(project / "docs")
+
+    assert main(["hook", "install", "../second-opinion.toml"]) == 0
+
+    assert (project / ".git" / "hooks" / "pre-commit").is_file()
+    assert main(["hook", "run", "../second-opinion.toml"]) == 0
+
+
 def test_without_anything_staged_nobody_is_asked(capsys: Printed) -> None:
     git("commit", "-q", "-m", "Raise the price")
 

@@ -1,8 +1,11 @@
 """Asking agents for their opinions on a change: each is printed when it arrives; a veto stops the commit."""
 
 import argparse
+import asyncio
 import contextlib
+import time
 from collections.abc import Iterable
+from pathlib import Path
 from textwrap import indent
 
 from bullpen.app import open_team
@@ -14,11 +17,13 @@ from bullpen.cli.viewer import following
 from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Said, TurnEnded
+from bullpen.database import open_database
 from bullpen.errors import BullpenError
 from bullpen.team.file import LoadedTeam
 from bullpen.text.names import listed
 from bullpen.text.numbers import duration
 from bullpen.text.safe import printable
+from bullpen.view.listing import archive
 from bullpen.view.opinions import Opinion, opinion
 
 SENTENCES = {"approve": "approves.", "changes": "asks for changes:", None: "gave no clear verdict:"}
@@ -68,6 +73,7 @@ async def ask_for_opinions(loaded: LoadedTeam, change: Staged, options: argparse
                 ending = await say_and_wait(conversation, follower, change.message, asking, interruptions)
             await _leave_nothing_open(conversation)
             identity = conversation.id
+    await asyncio.to_thread(_archive, identity, options.db)
     if interruptions.exit_code is not None:
         return interruptions.exit_code
     if ending == "timeout":
@@ -82,6 +88,12 @@ async def _leave_nothing_open(conversation: Conversation) -> None:
     with contextlib.suppress(BullpenError):
         while conversation.undecided:
             await conversation.skip()
+
+
+def _archive(identity: str, db: Path | None) -> None:
+    """Keep it out of lists: after each commit, the latest conversation would be this one."""
+    with contextlib.suppress(BullpenError), open_database(db) as database:
+        archive(database, identity, at=time.time_ns() // 1_000_000)
 
 
 def _end(opinions: Opinions, *, is_strict: bool) -> str:
