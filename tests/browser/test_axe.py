@@ -74,7 +74,16 @@ async def played(served: Site) -> str:
 
 async def every_page(served: Site, page: Page, here: str) -> AsyncIterator[str]:
     """Bring a page into every state that there is, and yield what it shows."""
-    for path in ("/", "/?q=done", "/c/no-such", "/teams", "/people", f"/c/{here}/timeline", f"/c/{here}/prompt/turn-1"):
+    for path in (
+        "/",
+        "/?q=done",
+        "/c/no-such",
+        "/teams",
+        "/people",
+        "/usage",
+        f"/c/{here}/timeline",
+        f"/c/{here}/prompt/turn-1",
+    ):
         await page.goto(f"{served.url}{path}")
         yield path
     await page.goto(f"{served.url}/c/{here}/prompt/next-max?beside=next-sarah")

@@ -44,7 +44,7 @@ async def pages(
         paths = ["/", "/?q=done", here, f"{here}/timeline", f"{here}/prompt/turn-1", "/c/no-such"]
         paths.append(f"{here}/prompt/next-max?beside=next-sarah")
         (team,) = await served.hub.team_files()
-        paths += ["/teams", f"/teams/{team_key(team)}", "/?archived=1", "/people"]
+        paths += ["/teams", f"/teams/{team_key(team)}", "/?archived=1", "/people", "/usage"]
 
         async def each() -> AsyncIterator[tuple[str, Page]]:
             for path in paths:

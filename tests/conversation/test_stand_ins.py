@@ -269,12 +269,12 @@ async def test_a_stand_in_may_begin_before_the_quota_is_used_up(team: Stage) -> 
 
 
 async def test_a_stand_in_may_begin_before_the_budget_is_used_up(team: Stage) -> None:
-    member(team, "max", "Mine.", stand_in=["eva"], stand_in_at=0.5, budget={"turns": 2})
+    member(team, "max", "Mine.", stand_in=["eva"], stand_in_at=0.1, budget={"turns": 10})
     member(team, "eva", "Built.")
     async with team.open() as conversation:
         assert (await tell(conversation, ASKED))[-1] == "max: Mine."
         told, answered = (await tell(conversation, ASKED))[-2:]
-        assert (told, answered) == ("bullpen: eva stands in for max: 50 % of its budget is used.", "max: Built.")
+        assert (told, answered) == ("bullpen: eva stands in for max: 10 % of its budget is used.", "max: Built.")
         for _ in range(2):
             assert (await tell(conversation, ASKED))[-1] == "max: Built."
 

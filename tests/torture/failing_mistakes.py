@@ -48,7 +48,7 @@ MISTAKES = {
     ),
     "what a failed turn used is not counted": (
         "bullpen.conversation.consequences",
-        "    used = with_usage(state.progress, by, usage_of_turn(end.usage, end.failure, seconds=worked))\n",
+        "    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure, seconds=worked))\n",
         "    used = state.progress\n",
         BEYOND,
     ),

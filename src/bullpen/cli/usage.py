@@ -12,14 +12,12 @@ from bullpen.cli.option_types import day
 from bullpen.database import open_database, open_source
 from bullpen.errors import NoConversations
 from bullpen.terminal.tables import print_table, safe_line
-from bullpen.text.numbers import counted, duration, money, short_number
+from bullpen.text.numbers import duration, money, short_number
 from bullpen.view.listing import find_conversation
 from bullpen.view.usage import By, UsageRow, UsageTable, usage_table
 
 COLUMNS = ("turns", "failed", "time", "in", "cached", "out", "cost")
 NOTHING = "Nothing has been used{}: no turn has ended."
-ESTIMATE = "~ is an estimate: what the tokens cost by a list of prices (bullpen prices)."
-UNPRICED = "{} used tokens whose price nobody knows, which are not in the cost: bullpen prices says how to add it."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,10 +59,8 @@ def _table(options: argparse.Namespace) -> UsageTable:
 def _print(table: UsageTable) -> None:
     rows = [*table.rows, table.total] if len(table.rows) > 1 else table.rows
     print_table((table.by, *COLUMNS), map(_cells, rows))
-    if table.total.is_estimate:
-        print(f"\n{ESTIMATE}")
-    if table.total.unpriced:
-        print(f"\n{UNPRICED.format(counted(table.total.unpriced, 'turn'))}")
+    for remark in table.remarks:
+        print(f"\n{remark}")
 
 
 def _cells(row: UsageRow) -> tuple[str, ...]:

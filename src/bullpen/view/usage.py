@@ -1,6 +1,7 @@
 """What turns have used in all conversations, together by member, agent, model, day or conversation."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
@@ -11,11 +12,13 @@ from bullpen.routing.progress import added, usage_of_turn
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import read_team
 from bullpen.team.team import Member
-from bullpen.text.numbers import local_time
+from bullpen.text.numbers import counted, local_time
 from bullpen.turn_events import Usage
 
 By = Literal["member", "agent", "model", "day", "conversation"]
 UNKNOWN = "unknown"
+ESTIMATE = "~ is an estimate: what the tokens cost by a list of prices (bullpen prices)."
+UNPRICED = "{} used tokens whose price nobody knows, which are not in the cost: bullpen prices says how to add it."
 NOT_ENDED = ("queued", "running")
 
 
@@ -58,16 +61,37 @@ class UsageTable(Struct, frozen=True, kw_only=True):
     rows: tuple[UsageRow, ...]
     total: UsageRow
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of its money."""
+        unpriced = UNPRICED.format(counted(self.total.unpriced, "turn")) if self.total.unpriced else ""
+        return tuple(filter(None, (ESTIMATE if self.total.is_estimate else "", unpriced)))
+
 
 def usage_table(store: Store, by: By = "member", *, conversation_id: str | None = None, since: str = "") -> UsageTable:
     """Return what turns have used that ended on a day or later; days in their order, all else the dearest first."""
+    return as_table(by, usage_by_day(store, by, conversation_id=conversation_id, since=since))
+
+
+def usage_by_day(
+    store: Store, by: By = "member", *, conversation_id: str | None = None, since: str = ""
+) -> dict[str, dict[str, UsageRow]]:
+    """Return for each day what each member, agent, model or conversation used on it, in the order of days."""
     found = [store.conversation(conversation_id)] if conversation_id else store.conversations()
-    rows: dict[str, UsageRow] = {}
+    days: dict[str, dict[str, UsageRow]] = {}
     for stored in found:
         name_of = _namer(by, stored)
         for turn in _ended(store, stored.id, since):
-            name = name_of(turn)
+            name, rows = name_of(turn), days.setdefault(_day(turn), {})
             rows[name] = rows.get(name, UsageRow(name=name)) + _row(turn)
+    return dict(sorted(days.items()))
+
+
+def as_table(by: By, days: Mapping[str, Mapping[str, UsageRow]]) -> UsageTable:
+    """Return all days together."""
+    rows: dict[str, UsageRow] = {}
+    for row in chain.from_iterable(of_day.values() for of_day in days.values()):
+        rows[row.name] = rows[row.name] + row if row.name in rows else row
     ordered = sorted(rows.values(), key=lambda row: row.name if by == "day" else _dearest_first(row))
     return UsageTable(by=by, rows=tuple(ordered), total=sum(ordered, start=UsageRow(name="total")))
 

@@ -29,6 +29,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/"): "viewer",
     ("GET", "/attention"): "viewer",
     ("GET", "/sidebar"): "viewer",
+    ("GET", "/usage"): "viewer",
     ("GET", "/c/{id}"): "viewer",
     ("GET", "/c/{id}/older"): "viewer",
     ("GET", "/c/{id}/newer"): "viewer",

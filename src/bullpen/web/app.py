@@ -28,6 +28,7 @@ from bullpen.web import (
     sidebar,
     teams,
     timeline,
+    usage,
 )
 from bullpen.web.access import METRICS, NEEDS, Endpoint, allowed
 from bullpen.web.address import Place
@@ -60,6 +61,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
     ("POST", "/teams/{key}", teams.save),
     ("POST", "/teams/{key}/check", teams.check),
     ("GET", "/sidebar", sidebar.sidebar),
+    ("GET", "/usage", usage.usage),
     ("GET", "/c/{id}", pages.conversation),
     ("POST", "/c/{id}/fork", forking.fork),
     ("POST", "/c/{id}/rename", renaming.rename),
