@@ -36,6 +36,7 @@ from bullpen.turn_events import Failed, FailureKind
             "thread/resume failed: invalid paginated history lineage for 1: missing source rollout",
             "session_lost",
         ),
+        ("copilot", "Error: No session, task, or name matched '1111'.", "session_lost"),
         ("gemini", '[API Error: {"error":{"code":401,"status":"UNAUTHENTICATED"}}]', "not_signed_in"),
         (
             "gemini",

@@ -11,11 +11,12 @@ from bullpen.agents.transcript import (
     MAX_NOTICES,
     STDERR_KEPT_BYTES,
     STDERR_TAIL_BYTES,
+    OtherSession,
     Transcript,
     WaitsTooLong,
 )
 from bullpen.text.secrets import MASK, without_secrets
-from bullpen.turn_events import ApprovalAsked, Event, Notice, Quota
+from bullpen.turn_events import ApprovalAsked, Event, Finished, Notice, Quota
 
 PASSPHRASE = "correct horse battery staple"
 KEY_LINES = "\n".join(f"{number:02}{'SECRET' * 10}==" for number in range(40))
@@ -205,3 +206,22 @@ def test_what_a_quota_has_left_is_no_notice() -> None:
     it.feed(b'{"type":"result","subtype":"success","is_error":false,"result":"Done."}\n')
     assert not [event for event in events if isinstance(event, Notice)]
     assert it.usage.quota == Quota(used=0.93, resets_at=9)
+
+
+@pytest.mark.parametrize("said", ["", ', "sessionId": null', ', "sessionId": "another"'])
+def test_a_cli_that_does_not_say_that_it_continued_its_session_has_not(said: str) -> None:
+    it, _ = transcript("copilot")
+    it.expected_session = "this one"
+    it.feed(b'{"type": "assistant.message", "data": {"content": "Hello."}}\n')
+
+    with pytest.raises(OtherSession):
+        it.feed(f'{{"type": "result", "exitCode": 0{said}}}\n'.encode())
+
+
+def test_a_cli_may_say_at_the_end_that_it_continued_its_session() -> None:
+    it, _ = transcript("copilot")
+    it.expected_session = "this one"
+    it.feed(b'{"type": "assistant.message", "data": {"content": "Hello."}}\n')
+    it.feed(b'{"type": "result", "exitCode": 0, "sessionId": "this one"}\n')
+
+    assert it.verdict == Finished("Hello.")

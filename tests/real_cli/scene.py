@@ -19,8 +19,8 @@ from bullpen.store.base import Turn
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.models import ModelRequest, ModelServer, Reply, ToolCall
 
-SPECS = {"claude": "claude-code", "codex": "openai-codex", "qwen": "qwen-code", "pi": "pi"}
-MODELS = {"claude": "claude-sonnet-5", "codex": "gpt-5.5", "qwen": "qwen3-coder-plus", "pi": "m1"}
+SPECS = {"claude": "claude-code", "codex": "openai-codex", "qwen": "qwen-code", "pi": "pi", "copilot": "github-copilot"}
+MODELS = {"claude": "claude-sonnet-5", "codex": "gpt-5.5", "qwen": "qwen3-coder-plus", "pi": "m1", "copilot": "m1"}
 every_cli = pytest.mark.parametrize("cli", ["claude", "codex", "qwen"])
 SECRET = "SECRET-4711 😀 密"
 SESSION_FILES = {
@@ -28,6 +28,7 @@ SESSION_FILES = {
     "codex": ".codex/sessions/**/*.jsonl",
     "qwen": ".qwen/projects/*/chats/*.jsonl",
     "pi": ".pi/agent/sessions/*/*.jsonl",
+    "copilot": ".copilot/session-state/*/events.jsonl",
 }
 WAITING_SECONDS = 60
 
@@ -139,6 +140,8 @@ def read_call(cli: str, file: Path) -> ToolCall:
             return ToolCall(name="exec_command", arguments={"cmd": f"cat {file.name}"})
         case "pi":
             return ToolCall(name="read", arguments={"path": str(file)})
+        case "copilot":
+            return ToolCall(name="view", arguments={"path": str(file)})
         case _:
             return ToolCall(name="read_file", arguments={"file_path": str(file)})
 
@@ -156,6 +159,11 @@ def history(request: ModelRequest) -> list[Any]:
     messages = request.body.get("input") or request.body["messages"]
     plain = json.loads(json.dumps(messages))
     for message in plain:
+        # What a CLI adds for its vendor, and spaces in what a model wrote as JSON, are nothing that was said.
+        message.pop("__copilotMessageSource", None)
+        message.pop("refusal", None)
+        for call in message.get("tool_calls") or ():
+            call["function"]["arguments"] = json.loads(call["function"]["arguments"])
         content = message.get("content")
         if isinstance(content, list):
             for block in content:

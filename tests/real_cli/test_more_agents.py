@@ -164,7 +164,7 @@ def test_the_doctor_finds_it_and_it_is_rehearsed(cli: str, tmp_path: Path) -> No
     assert run(rehearsed()) == []
 
 
-@pytest.mark.parametrize("cli", ["pi"])
+@pytest.mark.parametrize("cli", ["pi", "copilot"])
 def test_it_continues_its_session_exactly_and_begins_another_if_that_is_gone(cli: str, tmp_path: Path) -> None:
     scene = Scene(tmp_path, cli)
 

@@ -386,7 +386,7 @@ def test_a_memory_of_its_own_for_an_agent_that_cannot_have_one(folder: Path) -> 
         (
             'error: line 6, member.2.memory: "own" is not possible: '
             "bullpen does not know whether its program keeps sessions. "
-            'Write "shared", or choose claude, codex, pi or qwen as the agent'
+            'Write "shared", or choose claude, codex, copilot, pi or qwen as the agent'
         )
     ]
     assert found(folder, 'agent = "gemini"\nmemory = "own"\n') == [

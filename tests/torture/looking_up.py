@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,14 +14,25 @@ CONVERSATIONS: dict[Size, int] = {"small": 20, "full": 10_000}
 """Half of them are forks of the others."""
 CONVERSATIONS_WITH_MISTAKE = 20
 AT_ONCE = 2
+PART = 500
+"""Conversations of one process."""
 
 
 def run(size: Size, seed: int) -> Outcome:
     """Let them look, in several processes if there are many conversations."""
-    count = AT_ONCE if size == "full" else 1
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        given = ((CONVERSATIONS[size] // count, seed * count + part) for part in range(count))
-        found = list(threads.map(lambda one: found_by(*one), given))
+        found = list(threads.map(lambda one: found_by(*one), parts(size, seed)))
+    return outcome_of(size, found)
+
+
+def parts(size: Size, seed: int) -> list[tuple[int, int]]:
+    """Return how many conversations each process has, and its seed."""
+    count = -(-CONVERSATIONS[size] // PART)
+    return [(CONVERSATIONS[size] // count, seed * count + part) for part in range(count)]
+
+
+def outcome_of(size: Size, found: Sequence[Mapping[str, Any]]) -> Outcome:
+    """Return what the processes found together."""
     counts = sum((Counter(part["counts"]) for part in found), Counter[str]())
     failures = tuple(problem for part in found for problem in part["problems"])
     return Outcome(

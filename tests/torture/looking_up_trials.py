@@ -8,7 +8,8 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import pytest
 from tests.torture.looking_agents import AGENTS, LIMITED, LookingAgents
 
 from bullpen.app import open_team
+from bullpen.conversation import toolbox
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.exchange.forking import fork_conversation
@@ -48,6 +50,12 @@ def at_once(_: StoreThread, work: Callable[[], Any]) -> "asyncio.Future[Any]":
     done: asyncio.Future[Any] = loop.create_future()
     run((loop, done, work))
     return done
+
+
+@asynccontextmanager
+async def no_door(*_: object) -> AsyncIterator[tuple[str, ...]]:
+    """Open no socket: these agents call in this process."""
+    yield ("nobody",)
 
 
 class Trials:
@@ -78,23 +86,24 @@ class Trials:
 
             patch.setattr(MemberAgent, "take_turn", take_turn)
             patch.setattr(StoreThread, "_submit", at_once)
+            patch.setattr(toolbox, "open_door", no_door)
             for _ in range(pairs):
                 asyncio.run(asyncio.wait_for(self._play(store, agents), 100))
             self.counts += agents.counts
             self.problems += agents.problems
 
     async def _play(self, store: SqliteStore, agents: LookingAgents) -> None:
-        first = await self._talk(agents, None)
+        first = await self._talk(agents, None, self.chance.randint(1, MOST_STEPS))
         at = self.chance.randint(1, store.message_count(first))
         fork = fork_conversation(store, first, at).id
         for conversation_id in self.chance.sample([first, fork], 2):
-            await self._talk(agents, conversation_id)
+            await self._talk(agents, conversation_id, 1)
         self.counts["forks"] += 1
 
-    async def _talk(self, agents: LookingAgents, resume: str | None) -> str:
+    async def _talk(self, agents: LookingAgents, resume: str | None, steps: int) -> str:
         async with open_team(self.team(), resume=resume, db=self.db) as conversation:
             agents.conversation = conversation
-            for _ in range(self.chance.randint(1, MOST_STEPS)):
+            for _ in range(steps):
                 await self._step(conversation, agents)
             # A judge or a person picks before anything else happens.
             agents.rounds.clear()

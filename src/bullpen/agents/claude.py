@@ -251,7 +251,7 @@ _SPEC = AgentSpec(
         files="projects/*/{id}.jsonl",
         chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
         not_kept_with=("--no-session-persistence",),
-        shortened='"subtype":"compact_boundary"',
+        shortened=('"subtype":"compact_boundary"',),
         # It records the system text at the first request, and would send that forever.
         other_system=("--system-prompt-snapshot", "off"),
         usage_adds_up=True,

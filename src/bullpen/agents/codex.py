@@ -128,7 +128,7 @@ _SESSIONS = SessionSpec(
     files="sessions/*/*/*/rollout-*-{id}.jsonl",
     chosen_by=("resume", "fork"),
     not_kept_with=("--ephemeral",),
-    shortened='"type":"compacted"',
+    shortened=('"type":"compacted"',),
     is_bound_to_folder=False,
     # From some models to others it would first replace the history by a summary.
     takes_other_model=False,

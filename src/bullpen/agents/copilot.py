@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bullpen.agents.acp import asking_in_acp
 from bullpen.agents.acp_words import Dialect
-from bullpen.agents.spec import AgentSpec, SignInProbe
+from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER, server_config
 from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
 from bullpen.context.assemblers import GeminiContextAssembler
@@ -60,6 +60,7 @@ class CopilotParser:
             case {"type": "session.error", "data": {"message": str(message)}}:
                 self._error = message
             case {"type": "result"}:
+                # It says only now in which session it was.
                 yield Started(session_id=record.get("sessionId"))
                 yield self._ending(record.get("exitCode"))
             case {"type": str(kind)} if kind.startswith(SAID_ELSEWHERE):
@@ -104,6 +105,18 @@ VARIABLES = (
     *("COPILOT_GH_HOST", "COPILOT_GITHUB_TOKEN", "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_OTEL_*"),
     *("COPILOT_PROVIDER_*", "GH_HOST", "GH_TOKEN", "GITHUB_TOKEN"),
 )
+_SESSIONS = SessionSpec(
+    start=("--session-id={id}",),
+    # With --session-id, it would begin a new one if there is none.
+    resume=("--resume={id}",),
+    home=".copilot",
+    home_variable="COPILOT_HOME",
+    files="session-state/{id}/events.jsonl",
+    # It may sum the history up for another one.
+    takes_other_model=False,
+    shortened=('"type":"session.compaction_', '"type":"session.truncation"', '"type":"session.snapshot_rewind"'),
+    chosen_by=("--session-id", "--resume", "-r", "--continue", "--connect"),
+)
 
 ONE_WAY = AgentSpec(
     name="github-copilot",
@@ -124,7 +137,11 @@ ONE_WAY = AgentSpec(
     allow="bullpen does not use its rules: what else they let run has not been tried",
     tools=_tools,
     environment=VARIABLES,
-    failures=(("not_signed_in", "No authentication information found|copilot login|Authentication failed"),),
+    failures=(
+        ("session_lost", "No session, task, or name matched"),
+        ("not_signed_in", "No authentication information found|copilot login|Authentication failed"),
+    ),
+    sessions=_SESSIONS,
     hints={
         "not_installed": "Install it with: npm install -g @github/copilot",
         "not_signed_in": "Run `copilot login`, or set COPILOT_GITHUB_TOKEN; `copilot help providers` says how to use "
@@ -150,6 +167,8 @@ SPEC = replace(
                 own_words=r"Info: (Operation cancelled by user|Request failed due to a .*Retrying\.\.\.|/.*)",
                 errors_begin_with="Error: ",
             ),
+            # There it chooses the id.
+            sessions=replace(_SESSIONS, start=(), is_said=True),
         ),
         reports="tokens",
         tools=_tools,

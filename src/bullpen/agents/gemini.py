@@ -127,7 +127,7 @@ ONE_WAY = AgentSpec(
         home_variable="GEMINI_CLI_HOME",
         files=".gemini/tmp/*/chats/session-*-{id:.8}.jsonl",
         chosen_by=("--resume", "-r", "--session-id", "--session-file"),
-        shortened='"type":"summary"',
+        shortened=('"type":"summary"',),
         # Each time it is resumed it repeats the results of all tools to the model.
         is_proven=False,
     ),

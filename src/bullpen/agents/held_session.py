@@ -5,7 +5,7 @@ people are told the reason.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -129,7 +129,7 @@ def _session_after(use: SessionUse, started: Started) -> str:
     return started.session_id or use.id
 
 
-def _read(file: Path | None, start: int, shortened: str) -> tuple[FileMark, bool]:
+def _read(file: Path | None, start: int, shortened: Iterable[str]) -> tuple[FileMark, bool]:
     """Return what a session's file is now, and whether the CLI has shortened the history in what it added."""
     if file is None:
         return NO_FILE, False
@@ -137,7 +137,8 @@ def _read(file: Path | None, start: int, shortened: str) -> tuple[FileMark, bool
         mark = mark_of(file)
         with file.open("rb") as opened:
             opened.seek(min(start, mark.size))
-            return mark, shortened.encode() in opened.read()
+            added = opened.read()
+            return mark, any(words.encode() in added for words in shortened)
     except OSError as error:
         logger.warning("session file not read file=%s error=%s", file, error)
         return NO_FILE, False

@@ -55,4 +55,5 @@ SPEC = AgentSpec(
         "not_signed_in": "Run `opencode auth login`, or set the key of your provider, e.g. ANTHROPIC_API_KEY.",
     },
     tested_versions=("1.18.33",),
+    why_no_sessions="opencode has all sessions in one database, so bullpen cannot put one back after a bad turn",
 )

@@ -137,6 +137,6 @@ SPEC = AgentSpec(
         files="sessions/*/*_{id}.jsonl",
         chosen_by=("--session", "--fork", "--continue", "-c", "--resume", "-r", "--session-dir"),
         not_kept_with=("--no-session",),
-        shortened='"type":"compaction"',
+        shortened=('"type":"compaction"',),
     ),
 )

@@ -125,7 +125,7 @@ _SESSIONS = SessionSpec(
     home_variable="QWEN_HOME",
     files="projects/*/chats/{id}.jsonl",
     chosen_by=("--resume", "-r", "--continue", "-c", "--session-id", "--fork-session"),
-    shortened='"subtype":"chat_compression"',
+    shortened=('"subtype":"chat_compression"',),
     usage_adds_up=True,
 )
 ONE_WAY = AgentSpec(

@@ -58,6 +58,9 @@ class AllowRules(Struct, frozen=True, kw_only=True):
         return (self.flag, ",".join(rules), *self.other_arguments)
 
 
+UNKNOWN_SESSIONS = "bullpen does not know whether its program keeps sessions"
+
+
 class SessionSpec(Struct, frozen=True, kw_only=True):
     """How a CLI continues where its last turn ended. In all arguments {id} is the session's id."""
 
@@ -82,8 +85,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """Whether the use that is reported for a turn includes that of all turns before it."""
     is_proven: bool = True
     """Whether the model gets, after resuming, exactly what it got before. If not, no session is resumed."""
-    shortened: str
-    """What the file has in it where the CLI has replaced the history with a summary."""
+    shortened: tuple[str, ...]
+    """What the file has in it, one of these, where the CLI has left out a part of the history or summed it up."""
     chosen_by: tuple[str, ...]
     """Arguments with which a person chooses a session: in a team file they could name somebody else's."""
     is_said: bool = False
@@ -162,6 +165,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     sign_in: SignInProbe = SignInProbe()
     sessions: SessionSpec | None = None
     """How it continues in a session of its own; None: every turn begins from nothing."""
+    why_no_sessions: str = UNKNOWN_SESSIONS
+    """Why there is no way to, in words that follow "because"."""
 
     @property
     def short_name(self) -> str:

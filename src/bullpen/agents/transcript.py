@@ -214,6 +214,8 @@ class Transcript:
         if isinstance(event, Finished | Failed) or _may_have_escapes(self._line):
             event = _plain(event)
         if isinstance(event, Finished | Failed):
+            if isinstance(event, Finished):
+                self._check_session(self.started.session_id or "")
             self.verdict = event
             self.on_verdict()
             return
@@ -227,10 +229,15 @@ class Transcript:
         if isinstance(event, Usage):
             self.usage = event
         elif isinstance(event, Started):
-            if self.expected_session not in (None, event.session_id):
-                raise OtherSession(f"It began another session instead of continuing {self.expected_session}.")
+            # Some say only at the end which session it is.
+            if event.session_id is not None:
+                self._check_session(event.session_id)
             self.started = event
         self._emit(event)
+
+    def _check_session(self, session: str) -> None:
+        if self.expected_session not in (None, session):
+            raise OtherSession(f"It began another session instead of continuing {self.expected_session}.")
 
     def _add_text(self, piece: TextDelta) -> None:
         if not piece.text:

@@ -32,5 +32,6 @@ SPEC = AgentSpec(
     tested_versions=("3.0.2",),
     # vibe-acp loads everything before it says which version it is: 2.5 s of work, where vibe needs 0.04 s.
     version_program="vibe",
+    why_no_sessions="vibe replaces the files of a session, so bullpen cannot put one back after a bad turn",
     sign_in=SignInProbe(variables=("MISTRAL_API_KEY",), files=(".vibe/.env",), is_complete=False),
 )

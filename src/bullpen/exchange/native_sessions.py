@@ -39,7 +39,7 @@ def memory_of(session: CliSession, member: Member | None) -> MemberMemory | None
         file=session.mark,
         tokens=session.mark.size // BYTES_PER_TOKEN,
         used=session.used,
-        is_shortened=_has(session.file, spec.sessions.shortened.encode()),
+        is_shortened=any(_has(session.file, words.encode()) for words in spec.sessions.shortened),
     )
     return MemberMemory(turn_id="", reply_id=f"msg-{replies[-1]}", memory=memory)
 

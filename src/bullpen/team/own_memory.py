@@ -1,12 +1,11 @@
 """Whether a member has a memory of its own: its turns continue a session of its CLI; and if not, why."""
 
 from bullpen.agents.registry import spec_for
-from bullpen.agents.spec import AgentSpec
+from bullpen.agents.spec import UNKNOWN_SESSIONS, AgentSpec
 from bullpen.errors import UnknownAgent
 from bullpen.team.team import Member
 
 NOT_IF_ASKED = 'with permissions = "ask" its program begins a session in every turn'
-NO_SESSIONS = "bullpen does not know whether its program keeps sessions"
 
 
 def why_shared(member: Member, spec: AgentSpec) -> str:
@@ -15,7 +14,7 @@ def why_shared(member: Member, spec: AgentSpec) -> str:
     if member.memory == "shared":
         return 'the team file says memory = "shared"'
     if sessions is None:
-        return NO_SESSIONS if spec.sessions is None else NOT_IF_ASKED
+        return spec.why_no_sessions if spec.sessions is None else NOT_IF_ASKED
     if member.memory == "own":
         return ""
     if not sessions.is_proven:
@@ -30,4 +29,4 @@ def why_shared_here(member: Member) -> str:
     try:
         return why_shared(member, spec_for(member.agent, member.command, name=member.name))
     except UnknownAgent:
-        return NO_SESSIONS
+        return UNKNOWN_SESSIONS
