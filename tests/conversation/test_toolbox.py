@@ -100,3 +100,24 @@ async def test_a_diff_is_found_by_the_reply_of_its_turn(stage: Stage, plays: Cal
         (True, False),
         (False, True),
     ]
+
+
+async def test_who_judges_blind_finds_no_names_by_looking_things_up(
+    stage: Stage, plays: Callable[..., list[str]]
+) -> None:
+    looks: list[Any] = [
+        *[("read_history", arguments) for arguments in ({}, {"first": 1, "last": 9}, {"around": 2})],
+        *[("search", {"query": query}) for query in ("quentin", "rosa", "plum", "I am")],
+        *[("read_message", {"number": number, "offset": 0}) for number in range(1, 8)],
+        *[("read_diff", {"turn": str(number)}) for number in range(1, 6)],
+    ]
+    heard = plays(quentin=["I am quentin: plum."], rosa=["Rosa says plum, too."], ann=[*looks, "A."])
+    async with stage.open() as conversation:
+        await tell(conversation, "[NEXT: quentin & rosa] Plum or pear?")
+        await tell(conversation, "Quentin, Rosa: again! [NEXT: quentin & rosa, ann] blind")
+        *_, told = await said(conversation)
+    assert "plum" in heard[0]
+    assert "Nothing was found." in heard[3:5]
+    assert "plum" in heard[5]
+    assert [text for text in heard if "quentin" in text.casefold() or "rosa" in text.casefold()] == []
+    assert "was quentin (turn 3)" in told

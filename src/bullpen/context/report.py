@@ -91,6 +91,9 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     rivals: tuple[str, ...] = ()
     """Replies that are not offered: of others who do the same task."""
 
+    blind: tuple[str, ...] = ()
+    """Who was who of those whose names are hidden in it, a phrase for each."""
+
     @property
     def total_bytes(self) -> int:
         """The size of the prompt and the system text."""
@@ -120,7 +123,15 @@ class PromptReport(Struct, frozen=True, kw_only=True):
         count = len(self.rivals)
         apart = f"CONTEXT without {count:,} repl{'ies' if count > 1 else 'y'} of others who do the same task"
         summed_up = [] if self.summary is None or self.summary.is_left_out else [f"CONTEXT: {self.summary.sentence}"]
-        return (*self.cuts, *summed_up, *([apart] if count else []), *([came_later] if later else []), *changes)
+        hidden = [f"NAMES hidden: {', '.join(self.blind)}"] if self.blind else []
+        return (
+            *self.cuts,
+            *hidden,
+            *summed_up,
+            *([apart] if count else []),
+            *([came_later] if later else []),
+            *changes,
+        )
 
     @property
     def cuts(self) -> tuple[str, ...]:

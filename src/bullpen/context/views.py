@@ -60,6 +60,11 @@ class Window(View[Item]):
         """Where in the history the messages are."""
         return self._positions
 
+    def mapped(self, change: Callable[[Item], Item]) -> "Window[Item]":
+        """Return the same messages, each changed when it is read."""
+        make = self._make
+        return Window(self._positions, lambda position: change(make(position)), self.ids._make, object())
+
     def at(self, positions: Iterable[int]) -> Iterator[Item]:
         """Return the messages at some of the positions."""
         return map(self._make, positions)

@@ -30,6 +30,7 @@ from bullpen.markers.grammar import Markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.asks import asks_without, new_asks
+from bullpen.routing.blind import blind_of, new_blind
 from bullpen.routing.missed_hand_overs import MissedHandOver, missed_hand_over, misspelled_name
 from bullpen.routing.progress import (
     Progress,
@@ -98,6 +99,7 @@ def person_message(
         held=tuple(turn.id for turn in kept if turn in holds or turn.id in before.held),
         missed=missed,
         rounds={**before.rounds, **new_round(route, turns, person.name)},
+        blind={**before.blind, **new_blind(turns, is_blind=route.is_blind)},
         asks=asks_without(before.asks, route.addressees),
     )
     parent = answered[0].message_id if answered else None
@@ -180,7 +182,7 @@ def agent_reply(
     hands_over = summary is None and (bool(route.addressees) or is_last)
     handed_over = {route.waits_for: agent.name} if route.waits_for and hands_over else {}
     used = without_turn(with_usage(before, agent.name, usage_of_turn(end.usage, seconds=worked)), turn.id)
-    if not is_apart:
+    if not is_apart and blind_of(state.progress.blind, turn) is None:
         used = with_own_session(used, agent.name, end.memory)
     asks = {} if is_apart else new_asks(agent.name, text, markers, turn.id, end.at)
     progress = replace(
@@ -192,6 +194,7 @@ def agent_reply(
         handed_over={**before.handed_over, **handed_over},
         unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
         rounds={**before.rounds, **new_round(route, turns, agent.name)},
+        blind={**before.blind, **new_blind(turns, is_blind=route.is_blind)},
         asks={**asks_without(before.asks, (agent.name,)), **asks},
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)

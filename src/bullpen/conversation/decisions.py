@@ -27,6 +27,7 @@ from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NobodyToAsk, NothingRuns, NothingToDecide, NothingToForget, TurnConflict
 from bullpen.markers.grammar import read_markers
+from bullpen.routing.blind import new_blind
 from bullpen.routing.progress import Progress, counting_again, without_questions, without_turn
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
 from bullpen.routing.rests import Rest
@@ -219,7 +220,8 @@ def ask(
     change, held = _after_a_decision(state, {message_id}, at, new_turns=len(turns), settles=allows)
     if isinstance(change.progress, Progress):
         rounds = {**change.progress.rounds, **new_round(route, turns, person.name)}
-        change = replace(change, progress=replace(change.progress, rounds=rounds))
+        blind = {**change.progress.blind, **new_blind(turns, is_blind=route.is_blind)}
+        change = replace(change, progress=replace(change.progress, rounds=rounds, blind=blind))
     return Entry(at=at, turns=turns, change=change, events=(*allowed, *queued, *held))
 
 

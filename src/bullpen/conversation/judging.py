@@ -71,7 +71,7 @@ def _result(store: Store, conversation_id: str, turn_id: str, letter: str, names
     # The path of its worktree has its name in it.
     said = _without(strip_all_markers(said), folders)
     # A reply leaves at least half of the room to what was changed, and to what checks said about it.
-    reply = _cut(neutral(said, names), room // 2 if records else room)
+    reply = cut(neutral(said, names), room // 2 if records else room)
     checks = _checks(store, conversation_id, turn_id, letter, folders, names, room // CHECKS_SHARE)
     changed = _changes(store, conversation_id, records, letter, room - byte_length(reply) - byte_length(checks))
     return "\n\n".join(filter(None, [f"Result {letter}: what was said", fenced(reply, "text"), changed, checks]))
@@ -113,5 +113,6 @@ def _without(text: str, folders: Iterable[str]) -> str:
     return text
 
 
-def _cut(text: str, room: int) -> str:
+def cut(text: str, room: int) -> str:
+    """Return the beginning of a text that fits, and say so."""
     return text if byte_length(text) <= room else truncate_to_bytes(text, max(room - byte_length(CUT), 0)) + CUT

@@ -15,9 +15,11 @@ from bullpen.context.manager import ContextManager, StandsFor
 from bullpen.context.prepared import format_addressees
 from bullpen.context.prompt import AssemblerInput, AssemblerOutput
 from bullpen.conversation.answered_messages import AnsweredMessages
+from bullpen.conversation.blind_rounds import Judged, judged, masked, masked_names, replies_for_judge
 from bullpen.conversation.checks_in_prompts import wanted_checks
 from bullpen.conversation.files_in_prompts import wanted_diff
 from bullpen.conversation.hidden_replies import replies_of
+from bullpen.conversation.instructions import NO_INSTRUCTIONS, Instructions, instructions_of, joined
 from bullpen.conversation.judging import results_for_judge
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import digest
@@ -25,40 +27,21 @@ from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, 
 from bullpen.conversation.review_words import question
 from bullpen.conversation.summary_prompts import material
 from bullpen.conversation.visible_history import VisibleHistory
-from bullpen.errors import BullpenError, InstructionFileProblem
+from bullpen.errors import BullpenError
 from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
 from bullpen.messages import ConversationMessage
+from bullpen.routing.blind import BlindRound
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Round
 from bullpen.routing.summaries import AskedSummary, Covered, Summary, usable
-from bullpen.store.base import Store
-from bullpen.team.hand_over_note import hand_over_note
-from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import BULLPEN, SMALLEST_WINDOW, Member, Team
-from bullpen.team.tools_note import tools_note
 from bullpen.text.clean import byte_length
 
 MOST_PENDING = 1_000
 """How many messages are offered to a session again for which there was no room."""
-
-
-class Instructions(Struct, frozen=True, kw_only=True):
-    """What an agent is told about itself: by the team file with the hand-over note, and by instruction files."""
-
-    configured: str = ""
-    file_text: str = ""
-    problems: tuple[str, ...] = ()
-    """Why files could not be read."""
-
-    @property
-    def digest(self) -> str:
-        """To find out whether something has changed."""
-        return digest(f"{self.configured}\0{self.file_text}")
-
-
-NO_INSTRUCTIONS = Instructions()
 
 
 class Added(Struct, frozen=True, kw_only=True):
@@ -77,6 +60,9 @@ class Added(Struct, frozen=True, kw_only=True):
     def left_out(self) -> tuple[int, ...]:
         """The numbers of messages that are summaries."""
         return tuple(summary.number for summary in self.summaries)
+
+    judged: Judged | None = None
+    """Whose names are hidden in it."""
 
 
 class OpenEnds(Struct, frozen=True, kw_only=True):
@@ -163,11 +149,29 @@ class Prompts:
         source = self._context.get_context_for_agent(
             agent.member.name, agent.spec.name, message_id=current.id, window_size_override=0
         )
-        output = self._built(current, agent, self._instructions(agent), source, added)
+        output = self._built(current, agent, instructions_of(self._team, self._root, agent), source, added)
         # No message can contain this line: it would be indented.
         if SHOWN_START not in output.prompt:
             raise BullpenError(f"The messages {asked.given.words} do not fit into {agent.member.max_bytes:,} bytes.")
         return PreparedTurn(output=output)
+
+    def for_blind(
+        self, turn: WaitingTurn, agent: MemberAgent, blind: BlindRound, summaries: Sequence[Summary] = ()
+    ) -> PreparedTurn:
+        """Return the prompt for a turn in which an agent judges replies and is not told whose they are."""
+        current, found = self._judged(turn, blind)
+        pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
+        wanted = self.wanted_by(current.message, agent, self._asking(turn), hidden=found.turns)
+        replies = replies_for_judge(self._store, self._conversation_id, found, _room(agent, current.message))
+        shown = (replies, *map(found.mask, wanted))
+        return self.for_message(
+            current.message, agent, list(found.replies), pinned_ids, shown=shown, summaries=summaries, judged=found
+        )
+
+    def _judged(self, turn: WaitingTurn, blind: BlindRound) -> tuple[StoredMessage, Judged]:
+        """Return what the group has answered that is judged blind, and its replies."""
+        current, _ = self._answered.by(replace(turn, step=blind.step))
+        return current, judged(self._store, self._conversation_id, blind, turn.message_id, self._team)
 
     def visible_in(
         self,
@@ -177,9 +181,14 @@ class Prompts:
         *,
         is_judges: bool,
         summaries: Sequence[Summary] = (),
+        blind: BlindRound | None = None,
     ) -> VisibleHistory:
         """Return what the agent of a turn may look up: what could be in its prompt, were that large enough."""
         current, hidden_ids = self._answered.by(turn)
+        mask = None
+        if blind is not None:
+            current, found = self._judged(turn, blind)
+            hidden_ids, hidden, mask = [*hidden_ids, *found.replies], {*hidden, *found.turns}, found.mask
         if is_judges:
             # As in its prompt: of what came after the task, it is shown the results only, without names.
             current = self._store.message(self._conversation_id, turn.message_id)
@@ -193,6 +202,7 @@ class Prompts:
             hidden_ids=[*hidden_ids, *rivals],
             hidden_turns=hidden,
             summaries=summaries,
+            mask=mask,
         )
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
@@ -215,14 +225,16 @@ class Prompts:
         shown: tuple[str, ...] = (),
         rivals: Sequence[str] = (),
         summaries: Sequence[Summary] = (),
+        judged: Judged | None = None,
     ) -> PreparedTurn:
         """Return the prompt for a message that the context knows. Pinned messages are in it, if they fit at all.
 
         Rivals are the replies of others who do the same task: they are hidden as well, and the report says so.
         """
         hidden_ids = list(dict.fromkeys([*hidden_ids, *rivals]))
-        added = Added(remark=remark, shown=shown, rivals=tuple(rivals), summaries=tuple(summaries))
-        instructions = self._instructions(agent)
+        given = tuple(summaries)
+        added = Added(remark=remark, shown=shown, rivals=tuple(rivals), summaries=given, judged=judged)
+        instructions = instructions_of(self._team, self._root, agent)
         if plan is not None and plan.left is not None:
             return self._news(current, agent, instructions, hidden_ids, pinned_ids, plan, plan.left, added)
         output = self._window(current, agent, instructions, hidden_ids, pinned_ids, added)
@@ -271,7 +283,7 @@ class Prompts:
         if task == memory.task:
             source = replace(source, team_task=None, team_task_bytes_cut=0)
         elif not source.team_task:
-            added = replace(added, remark=_joined([added.remark, "The team task no longer holds."]))
+            added = replace(added, remark=joined([added.remark, "The team task no longer holds."]))
         # Where the system text is not a part of the conversation, the CLI needs it every time.
         knows = instructions.digest == memory.system and agent.spec.assembler.layout.system_header is not None
         output = self._built(current, agent, NO_INSTRUCTIONS if knows else instructions, source, added)
@@ -385,8 +397,12 @@ class Prompts:
         source: AssemblerInput,
         added: Added,
     ) -> AssemblerOutput:
-        member = agent.member
-        addressees = current.routing.resolved_addressees if current.routing else ()
+        member, judged = agent.member, added.judged
+        addressees: str | None = format_addressees(current.routing.resolved_addressees if current.routing else ())
+        speaker = current.speaker.role_name
+        if judged is not None:
+            source, speaker = masked(source, judged.mask), judged.mask(speaker)
+            addressees = masked_names(addressees, judged.mask)
         output = build_prompt(
             PromptInput(
                 agent_type=agent.spec.name,
@@ -405,8 +421,8 @@ class Prompts:
                 shown=added.shown,
                 remark=added.remark,
                 max_bytes=member.max_bytes,
-                current_from=current.speaker.role_name if self._team.message_header else None,
-                current_to=format_addressees(addressees),
+                current_from=speaker if self._team.message_header else None,
+                current_to=addressees,
                 names=self._everyone(),
             ),
             assembler=self._assemblers.of_kind(agent.spec.assembler),
@@ -415,7 +431,8 @@ class Prompts:
         ids = tuple(output.report.context_ids)
         # Whose stream the turn's output will be; two CLIs may share a layout.
         agent_type = agent.spec.name if is_known(member.agent) else output.report.agent_type
-        report = replace(output.report, context_ids=ids, agent_type=agent_type, rivals=added.rivals)
+        who = judged.who if judged is not None else ()
+        report = replace(output.report, context_ids=ids, agent_type=agent_type, rivals=added.rivals, blind=who)
         return replace(output, report=report)
 
     def _everyone(self) -> tuple[str, ...]:
@@ -461,36 +478,6 @@ class Prompts:
     def _may_see(self, member: Member, message_id: str) -> bool:
         return self._context.may_see(member.name, _names_of(member), message_id)
 
-    def _instructions(self, agent: MemberAgent) -> Instructions:
-        """Return all that an agent is told about itself. Its files are read again for every turn.
-
-        One that cannot be read does not stop the turn: the prompt does not contain it, and the report says why.
-        """
-        allowed = self._team.outside_files
-        own = agent.member.instruction_file
-        if own is None and not agent.member.pool:
-            own = find_instruction_file(
-                self._root, self._root / agent.member.cwd, agent.spec.instruction_file, outside_allowed=allowed
-            )
-        texts: list[str] = []
-        problems: list[str] = []
-        for name in dict.fromkeys(name for name in (self._team.instruction_file, own) if name):
-            try:
-                texts.append(read_instruction_file(self._root, name, outside_allowed=allowed))
-            except InstructionFileProblem as problem:
-                problems.append(str(problem))
-        return Instructions(
-            configured=_joined(
-                [
-                    agent.member.system_instruction,
-                    hand_over_note(self._team, agent.member),
-                    tools_note(self._team) if agent.has_tools else "",
-                ]
-            ),
-            file_text=_joined([*texts, agent.announced_instructions]),
-            problems=tuple(problems),
-        )
-
 
 def _room(agent: MemberAgent, current: ConversationMessage) -> int:
     return max(agent.member.max_bytes - byte_length(current.content), 0)
@@ -504,7 +491,3 @@ def _marker(messages: Iterable[ConversationMessage], kind: str) -> str | None:
 
 def _names_of(member: Member) -> list[str]:
     return [name for name in (member.name, member.display_name) if name]
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n\n".join(text for text in texts if text)

@@ -33,7 +33,7 @@ def routed(
     """Return whom a reply asks: a verdict decides who is next, and a builder need not ask its reviewer by itself."""
     notes = route.notes
     one = awaited(progress.reviews, turn, agent, markers)
-    if markers.verdicts and one is None:
+    if markers.verdicts and one is None and any(member.reviews for member in team.members):
         notes = (*notes, NOT_REVIEWED.format(name=agent.name))
     if one is not None:
         return _after_verdict(one, progress, text, markers, replace(route, notes=notes))

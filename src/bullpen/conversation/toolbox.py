@@ -18,6 +18,7 @@ from bullpen.conversation.turn_tools import Around, TurnTools
 from bullpen.conversation.visible_history import VisibleHistory
 from bullpen.errors import UnknownMember
 from bullpen.markers.grammar import Addressee, Markers
+from bullpen.routing.blind import blind_of
 from bullpen.routing.rounds import hidden_from, is_judges
 from bullpen.routing.router import Router
 from bullpen.store.base import Store
@@ -77,8 +78,14 @@ class Toolbox:
         turn = running.turn
 
         async def history() -> VisibleHistory:
-            rounds, summaries = self._state.progress.rounds, self._state.progress.summaries
-            visible_in = partial(self._prompts.visible_in, is_judges=is_judges(rounds, turn.id), summaries=summaries)
+            progress = self._state.progress
+            rounds, blind = progress.rounds, blind_of(progress.blind, turn)
+            visible_in = partial(
+                self._prompts.visible_in,
+                is_judges=is_judges(rounds, turn.id),
+                summaries=progress.summaries,
+                blind=blind,
+            )
             return await self._state.in_store(visible_in, turn, member, hidden_from(rounds, member.name))
 
         async def read(method: Callable[..., tuple[str, str]], *values: object) -> tuple[str, str]:

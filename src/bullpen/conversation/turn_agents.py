@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.state import ConversationState
 from bullpen.files.worktrees import Worktrees
+from bullpen.routing.blind import blind_of
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rounds import candidate_of
 from bullpen.team.team import Member
@@ -74,6 +75,10 @@ class TurnAgents:
     def is_apart(self, turn: WaitingTurn) -> bool:
         """Return whether a turn is one of best of several or a summary: it leaves nothing in a member's session."""
         return turn.id in self._state.progress.apart
+
+    def has_no_session(self, turn: WaitingTurn) -> bool:
+        """Return whether a turn is run without its member's session: what that holds may say who is judged."""
+        return self.is_apart(turn) or blind_of(self._state.progress.blind, turn) is not None
 
     def why_not_apart(self, member: Member) -> str:
         """Return why a member cannot work in a worktree for one turn, and what to do about it; nothing if it can."""

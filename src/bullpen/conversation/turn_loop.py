@@ -16,6 +16,7 @@ from bullpen.context.report import PromptReport
 from bullpen.conversation import decisions
 from bullpen.conversation.approvals import Approvals
 from bullpen.conversation.best_of import BestOfSeveral
+from bullpen.conversation.blind_rounds import reveal
 from bullpen.conversation.budgets import TurnBudgets
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
@@ -39,6 +40,7 @@ from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.markers.grammar import read_markers
 from bullpen.prices.lists import Prices
+from bullpen.routing.blind import blind_of
 from bullpen.routing.budgets import members_spent, that_fit
 from bullpen.routing.obstacles import may_begin
 from bullpen.routing.progress import cap_reached, room_for_turns
@@ -112,6 +114,7 @@ class TurnLoop:
                 await self._best_of.advance()
                 await self._reviews.advance()
                 await self._summaries.advance()
+                await reveal(self._journal, self._team)
                 turns = await self._next_turns()
             for turn in turns:
                 self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
@@ -130,6 +133,8 @@ class TurnLoop:
             return self._prompts.for_judge(turn, agent, found[1], progress.summaries)
         if (asked := progress.summing.get(turn.id)) is not None:
             return self._prompts.for_summary(turn, agent, asked)
+        if (blind := blind_of(progress.blind, turn)) is not None:
+            return self._prompts.for_blind(turn, agent, blind, progress.summaries)
         remark = remark_for(turn, self._team, progress, self._memories, plan, is_one_of_several=found is not None)
         hidden = hidden_from(progress.rounds, turn.member)
         review = review_of(progress.reviews, turn.id)
@@ -187,7 +192,7 @@ class TurnLoop:
     async def _take_turn(self, turn: WaitingTurn, *, is_adopted: bool = False) -> None:
         """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
         running = self.running[turn.id]
-        agent, is_apart = self._agents.of(turn), self._agents.is_apart(turn)
+        agent, is_apart = self._agents.of(turn), self._agents.has_no_session(turn)
         session = TurnSession(self._state, self._memories, agent, is_apart=is_apart)
         try:
             if is_adopted:

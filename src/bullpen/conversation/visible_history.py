@@ -3,8 +3,10 @@
 Everything here reads the store, so it is called outside of the event loop.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from bullpen.context.manager import ContextManager
 from bullpen.conversation.files_in_prompts import is_there, wanted_diff
@@ -13,7 +15,7 @@ from bullpen.errors import UnknownTurn
 from bullpen.routing.summaries import Summary, covered_by
 from bullpen.store.base import Store, StoredMessage
 from bullpen.team.team import Member
-from bullpen.text.clean import byte_length
+from bullpen.text.clean import byte_length, one_line
 from bullpen.text.numbers import counted
 
 MOST_BYTES = 32 * 1024
@@ -25,6 +27,8 @@ MOST_MESSAGES = 200
 PAGE = 40
 """That are read at once: about as many as fill an answer."""
 AROUND = 5
+MOST_OF_LINE = 200
+"""Characters of a message that was found, where names are hidden."""
 MOST_PAGES = 10
 """Of messages that are looked at for the newest ones that an agent may see."""
 MOST_FOUND = 20
@@ -48,8 +52,12 @@ class VisibleHistory:
         hidden_ids: Collection[str],
         hidden_turns: Collection[str],
         summaries: Iterable[Summary] = (),
+        mask: Callable[[str], str] | None = None,
     ) -> None:
-        """`last` is the number of the message that is answered, and nothing of the hidden ones is shown."""
+        """`last` is the number of the message that is answered, and nothing of the hidden ones is shown.
+
+        With a mask, names are hidden in all that is shown.
+        """
         self.last = last
         self._store = store
         self._id = conversation_id
@@ -59,6 +67,7 @@ class VisibleHistory:
         self._hidden_turns = frozenset(hidden_turns)
         hidden = frozenset(map(context.number_of, hidden_ids))
         self._not_for_it = frozenset(one.number for one in summaries if not self._may_have(one, hidden))
+        self._mask = mask
 
     def read(self, first: int | None, last: int | None, around: int | None) -> tuple[str, str]:
         """Return messages as text, and which those are in a few words."""
@@ -91,6 +100,8 @@ class VisibleHistory:
         by_number = {hit.sequence: hit for hit in hits if hit.sequence <= self.last}
         newest_first = [number for number in sorted(by_number, reverse=True) if number not in self._not_for_it]
         visible = [number for number in newest_first if self._may_see(by_number[number].message_id)]
+        if self._mask is not None:
+            return self._found_masked([by_number[number].message_id for number in visible], query)
         if not visible:
             return "Nothing was found.", "nothing"
         lines = [f"#{number} {by_number[number].speaker.role_name}: {by_number[number].snippet}" for number in visible]
@@ -108,7 +119,16 @@ class VisibleHistory:
             return "No turn that you may see has changed files that bullpen knows of.", "nothing"
         if not self._may_see_turn(chosen):
             return f"There is no turn {chosen} that you may see.", "nothing"
-        return wanted_diff(self._store, self._id, chosen, 4 * MOST_BYTES, self._hidden_turns), f"the diff of {chosen}"
+        diff = wanted_diff(self._store, self._id, chosen, 4 * MOST_BYTES, self._hidden_turns)
+        return self._masked(diff), f"the diff of {chosen}"
+
+    def _found_masked(self, message_ids: Iterable[str], query: str) -> tuple[str, str]:
+        """Return messages in which words are as they are shown: what a name finds would tell whose it is."""
+        words = query.casefold().split()
+        shown = [next(self._visible([self._store.message(self._id, message_id)])) for message_id in message_ids]
+        found = [one for one in shown if all(word in one.message.content.casefold() for word in words)][:MOST_FOUND]
+        lines = [f"{_heading(one)} {one_line(one.message.content)[:MOST_OF_LINE]}" for one in found]
+        return "\n".join(lines) or "Nothing was found.", counted(len(found), "message") if found else "nothing"
 
     def _turn_of(self, number: int) -> str:
         """Return the turn whose reply a message is; nothing if there is none."""
@@ -155,11 +175,12 @@ class VisibleHistory:
             before = page[0].sequence
 
     def _visible(self, messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
-        return (
+        seen = (
             one
             for one in messages
             if one.sequence <= self.last and one.sequence not in self._not_for_it and self._may_see(one.message.id)
         )
+        return seen if self._mask is None else map(self._hiding, seen)
 
     def _may_have(self, summary: Summary, hidden: Collection[int]) -> bool:
         """Return whether the agent may read a summary: as in its prompts, if it may see all that it covers."""
@@ -168,6 +189,23 @@ class VisibleHistory:
         return self._member.visibility == "all" or self._context.sees_all(
             self._member.name, self._names, summary.first, summary.last
         )
+
+    def _hiding(self, stored: StoredMessage) -> StoredMessage:
+        """Return a message without the names that are hidden, before it is cut anywhere."""
+        message = stored.message
+        to = tuple(sorted(map(self._masked, message.routing.resolved_addressees))) if message.routing else ()
+        return replace(
+            stored,
+            message=replace(
+                message,
+                content=self._masked(message.content),
+                speaker=replace(message.speaker, role_name=self._masked(message.speaker.role_name)),
+                routing=replace(message.routing, resolved_addressees=to) if message.routing else None,
+            ),
+        )
+
+    def _masked(self, text: str) -> str:
+        return text if self._mask is None else self._mask(text)
 
     def _may_see(self, message_id: str) -> bool:
         if message_id in self._hidden_ids:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.memory import MemberMemory, Memory, SessionUse, made_to_forget
 from bullpen.routing.asks import OpenAsk
+from bullpen.routing.blind import BlindRound
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.rests import QuotaUse, Rest
 from bullpen.routing.reviews import Review
@@ -164,6 +165,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each message that returned checks, how many times in a row each of them was by then."""
     rounds: dict[str, Round] = {}
     """Best of several: for the first turn of each, who does the task, and what was picked."""
+    blind: dict[str, BlindRound] = {}
+    """For each message whose answers are judged without names: who answers it, and who judges."""
     reviews: dict[str, Review] = {}
     """For each agent whose work is reviewed, its last review."""
     asks: dict[str, OpenAsk] = {}

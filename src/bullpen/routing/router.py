@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bullpen.errors import UnknownMember, UnknownSender
 from bullpen.markers.grammar import DEFAULT_INTENT, MOST_MARKERS, MOST_NAMES, Addressee, BestOf, Markers
+from bullpen.routing.blind import NOBODY_JUDGES, judged_steps
 from bullpen.routing.mentions import Mentions
 from bullpen.routing.resolver import Resolver, Unresolved
 from bullpen.routing.rounds import MOST_CANDIDATES
@@ -44,6 +45,8 @@ class Route(Struct, frozen=True, kw_only=True):
     """The person it hands over to."""
     addressees: tuple[str, ...] = ()
     """Everyone it is addressed to, as written; empty means everyone."""
+    is_blind: bool = False
+    """Whether who answers after a group is not told whose replies are whose."""
     is_best_of: bool = False
     """Whether those who are asked do the same task apart from each other, and one result is picked."""
     judge: Asked | None = None
@@ -127,12 +130,16 @@ class Router:
         if markers.best_of is not None:
             hand_overs, judge, problems = self._best_of(sender, markers.best_of, hand_overs)
             notes += problems
+        elif markers.is_blind and hand_overs:
+            hand_overs, problems = _with_judge(sender, hand_overs)
+            notes += problems
         drops, drops_all, drop_notes = self._drops(sender, markers)
         task, task_notes = self._team_task(sender, markers)
         route = Route(
             asked=self._turns_of(hand_overs),
             waits_for=next((name for name in hand_overs if self._is_person(name)), None),
             addressees=tuple(hand_overs),
+            is_blind=markers.is_blind and judged_steps(one.step for one in hand_overs.values()) is not None,
             is_best_of=markers.best_of is not None and bool(hand_overs),
             judge=judge,
             drops=drops,
@@ -251,6 +258,17 @@ class Router:
         if markers.team_task is None or sender.type == "human" or sender.may_set_task:
             return markers.team_task, ()
         return None, [f"{sender.name} may not set the team's task: the team file does not allow it (may_set_task)."]
+
+
+def _with_judge(sender: Member, asked: Mapping[str, Asked]) -> tuple[dict[str, Asked], list[str]]:
+    """Return who answers in a blind round: if nobody judges it, the agent does that asked for it."""
+    steps = [one.step for one in asked.values()]
+    if judged_steps(steps) is not None:
+        return dict(asked), []
+    if sender.type == "ai" and judged_steps([*steps, max(steps) + 1]) is not None:
+        judge = Asked(member=sender.name, intent=DEFAULT_INTENT, step=max(steps) + 1)
+        return {**asked, sender.name: judge}, []
+    return dict(asked), [NOBODY_JUDGES]
 
 
 def _cut_notes(markers: Markers) -> Iterable[str]:

@@ -27,6 +27,8 @@ class Addressees(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     is_best_of: bool = False
     """Whether they do the same task apart from each other, and one result is picked."""
+    is_blind: bool = False
+    """Whether who answers after a group is not told whose replies are whose."""
     judge: str = ""
     """Who picks; empty: a person."""
     queued: str = ""
@@ -39,6 +41,8 @@ class Addressees(Struct, frozen=True, kw_only=True):
         names = ", then ".join(between.join(step) for step in self.steps) or "nobody."
         if self.is_best_of:
             names += f", each apart; {self.judge or 'you'} pick{'s' if self.judge else ''}"
+        if self.is_blind:
+            names += ", who is not told whose reply is whose"
         return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems, self.queued]))
 
 
@@ -54,6 +58,7 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
         steps=_steps(conversation, route),
         reason=route.reason,
         is_best_of=route.is_best_of,
+        is_blind=route.is_blind,
         judge=route.judge.member if route.judge else "",
         problems=tuple(note for note in route.notes if note != NOBODY_WAS_ASKED),
         queued=_queued(conversation, route),
