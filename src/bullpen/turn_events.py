@@ -106,6 +106,12 @@ class Usage(Struct, frozen=True, kw_only=True, tag="usage", tag_field="event"):
     """What is used of the account's quota; None if the CLI does not report it."""
 
 
+class UsageSoFar(Struct, frozen=True, tag="usage_so_far", tag_field="event"):
+    """What the turn alone has used so far, if its CLI says so while it works. A Usage of all of it may follow."""
+
+    usage: Usage
+
+
 class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event"):
     """Something people may want to know: a retry, a warning, an unknown event, a line that is not an event."""
 
@@ -191,6 +197,7 @@ Event = (
     | ToolFinished
     | TodoList
     | Usage
+    | UsageSoFar
     | Notice
     | ApprovalAsked
     | ApprovalOver

@@ -90,9 +90,9 @@ def of(kind: type[Any], events: list[Event]) -> list[Any]:
 def test_a_yes() -> None:
     events = played("yes", YES)
 
-    kinds = [Started, ToolStarted, ApprovalAsked, ToolFinished, TextDelta, Usage, Finished]
+    kinds = [Started, ToolStarted, ApprovalAsked, ToolFinished, Usage, TextDelta, Usage, Usage, Finished]
     assert [type(event) for event in events] == kinds
-    started, tool, asked, finished, _, usage, ended = events
+    started, tool, asked, finished, so_far, _, _, usage, ended = events
     assert isinstance(started, Started)
     assert (started.model, started.cli_version) == ("gpt-5.5", "0.166.0")
     command = "/bin/bash -lc 'touch a.txt'"
@@ -100,6 +100,7 @@ def test_a_yes() -> None:
     assert isinstance(tool, ToolStarted)
     assert (tool.name, tool.input) == ("shell", {"command": command})
     assert finished == ToolFinished(id=tool.id)
+    assert so_far == Usage(input_tokens=111, output_tokens=22, cached_tokens=11, context_window=258_400)
     assert usage == Usage(input_tokens=222, output_tokens=44, cached_tokens=22, context_window=258_400)
     assert ended == Finished("done")
 

@@ -24,6 +24,7 @@ from bullpen.turn_events import (
     ToolFinished,
     ToolStarted,
     Usage,
+    UsageSoFar,
 )
 
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "others"
@@ -171,7 +172,7 @@ def test_a_price_of_pi_in_whole_dollars_counts() -> None:
         usages += parser.parse(ended)
     usages += [event for event in parser.parse({"type": "agent_end"}) if isinstance(event, Usage)]
 
-    assert usages == [*(Usage(cost_usd=cost) for cost in (1.0, 1.5, 1.5)), Usage(cost_usd=1.5)]
+    assert usages == [*(UsageSoFar(Usage(cost_usd=cost)) for cost in (1.0, 1.5, 1.5)), Usage(cost_usd=1.5)]
 
 
 def test_copilot_says_which_files_it_changed() -> None:

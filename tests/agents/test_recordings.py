@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.real_cli import install
 
+from bullpen.agents.claude_requests import ClaudeRequests
 from bullpen.agents.failures import classified
 from bullpen.agents.registry import agent_spec
 from bullpen.agents.runner import _ending
@@ -26,6 +27,7 @@ from bullpen.turn_events import (
     ToolFinished,
     ToolStarted,
     Usage,
+    UsageSoFar,
 )
 
 # `make newest` tries the recordings of the newest CLIs.
@@ -190,6 +192,25 @@ def test_claude_says_nothing_twice() -> None:
         input_tokens=122, output_tokens=22, cached_tokens=11, cost_usd=0.0008862000000000001, context_window=1_000_000
     )
     assert used in events
+
+
+def test_claude_says_what_it_has_used_before_it_ends() -> None:
+    events = played("claude/partial", [stream_of("claude/partial")])
+
+    so_far = UsageSoFar(Usage(input_tokens=122, output_tokens=22, cached_tokens=11))
+    assert [event for event in events if isinstance(event, UsageSoFar)] == [so_far]
+    assert events.index(so_far) > events.index(TextDelta("parts"))
+
+
+def test_requests_add_up_and_each_counts_once() -> None:
+    requests = ClaudeRequests()
+    requests.note("m1", {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1})
+    requests.note("m1", {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1})
+    requests.note("m1", {"output_tokens": 30})
+    requests.note("m2", {"input_tokens": 20, "cache_creation_input_tokens": 7, "output_tokens": 2})
+    requests.note(None, {"input_tokens": 1_000})
+    requests.note("m3", "nothing")
+    assert requests.usage == Usage(input_tokens=42, output_tokens=32, cached_tokens=5)
 
 
 def test_claude_tools() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bullpen.agents.claude_driver import ClaudeDriver
+from bullpen.agents.claude_requests import ClaudeRequests
 from bullpen.agents.claude_rules import ALLOWED, rule_arguments
 from bullpen.agents.common_records import count, most_used, price, quota, reset_at, todo_list
 from bullpen.agents.driver import Opening
@@ -24,6 +25,7 @@ from bullpen.turn_events import (
     ToolFinished,
     ToolStarted,
     Usage,
+    UsageSoFar,
 )
 
 
@@ -33,6 +35,7 @@ class ClaudeParser:
     def __init__(self) -> None:
         self._quota: Quota | None = None
         self._streamed = ""
+        self._requests = ClaudeRequests()
         self._message = bytearray()
         self._unfinished = bytearray()
 
@@ -59,6 +62,7 @@ class ClaudeParser:
                 pass  # an error in place of the agent's text; the result repeats it
             case {"type": "assistant", "message": {"content": list(blocks), "id": message_id}}:
                 is_new = message_id != self._streamed
+                self._requests.note(message_id, record["message"].get("usage"))
                 for block in blocks:
                     yield from _block(block, is_new=is_new, from_subagent=record.get("parent_tool_use_id") is not None)
             case {"type": "user", "message": {"content": list(blocks)}}:
@@ -98,13 +102,18 @@ class ClaudeParser:
         match event:
             case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
                 yield Thinking(text)
-            case {"type": "message_start", "message": {"id": str(message_id)}}:
+            case {"type": "message_start", "message": {"id": str(message_id)} as message}:
                 self._streamed = message_id
+                self._requests.note(message_id, message.get("usage"))
                 self._message.clear()
             case {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}:
                 # Claude continues by itself in another message, and its result contains only the last one.
                 self._unfinished += self._message
                 self._message.clear()
+        if isinstance(event, dict) and event.get("type") == "message_delta":
+            # A request has ended.
+            self._requests.note(self._streamed, event.get("usage"))
+            yield UsageSoFar(replace(self._requests.usage, quota=self._quota))
 
 
 def _block(block: Any, *, is_new: bool, from_subagent: bool) -> Iterator[Event]:

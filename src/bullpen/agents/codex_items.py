@@ -84,6 +84,7 @@ class CodexItems:
                 yield todo_list(steps, text="step")
             case "thread/tokenUsage/updated", {"tokenUsage": {"total": dict(total)} as used}:
                 self.usage = replace(_usage(total, used.get("modelContextWindow")), quota=self.usage.quota)
+                yield self.usage
             case "account/rateLimits/updated", {"rateLimits": dict(limits)}:
                 self.usage = replace(self.usage, quota=_quota(limits) or self.usage.quota)
             case "error", {"error": {"message": str(message)} as error}:

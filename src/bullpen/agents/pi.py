@@ -19,6 +19,7 @@ from bullpen.turn_events import (
     ToolFinished,
     ToolStarted,
     Usage,
+    UsageSoFar,
 )
 
 READING = "read,grep,find,ls"
@@ -49,7 +50,7 @@ class PiParser:
             case {"type": "message_end", "message": {"role": "assistant"} as message}:
                 self._last = message
                 self._add(message.get("usage"))
-                yield self._usage
+                yield UsageSoFar(self._usage)
             case {"type": "message_end"}:
                 pass  # our own prompt, and results of tools
             case {"type": "tool_execution_start", "toolCallId": str(call), "toolName": str(name)}:

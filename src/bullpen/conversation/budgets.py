@@ -112,9 +112,11 @@ class TurnBudgets:
 
     async def _tell(self, uses: Sequence[BudgetUse], now: int) -> None:
         """Tell people of what most is used: after the reply of a turn that is about to end, not before."""
+        progress = self._journal.state.progress
         later = [running for running in self._running.values() if _may_be_ending(running, now)]
         known = [one for one in uses if not any(one.is_of(running.turn.member) for running in later)]
-        if fresh := untold(known, self._journal.state.progress):
+        ended = [one for one in budget_uses(self._team, progress) if one.kind == "turns"]
+        if fresh := untold([*ended, *(one for one in known if one.kind != "turns")], progress):
             await self._journal.commit_message(partial(_notice, self._journal.state, fresh, at=milliseconds()))
 
     async def _ask(self, uses: Sequence[BudgetUse]) -> None:

@@ -51,7 +51,7 @@ from bullpen.routing.router import Router
 from bullpen.store.base import PoolOrder, TurnEnd
 from bullpen.team.team import Team
 from bullpen.text.clean import clean_text
-from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished, Notice, Usage
+from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished, Notice, Usage, UsageSoFar
 
 logger = logging.getLogger(__name__)
 
@@ -459,8 +459,10 @@ class TurnLoop:
     def _emit(self, running: RunningTurn, event: Event) -> None:
         if isinstance(event, Usage):
             running.reported_usage = event
+            event = UsageSoFar(usage_of(event, running.used_before))
+        if isinstance(event, UsageSoFar):
             named = self._agents.of(running.turn).member.model or ""
-            event = self._prices.estimated(usage_of(event, running.used_before), running.model or named, named)
+            event = self._prices.estimated(event.usage, running.model or named, named)
             event = replace(event, agent="" if running.usage is None else running.usage.agent)
         self.budgets.heard(running, event)
         running.on_event(event)
