@@ -49,12 +49,15 @@ class QueuePanel(OptionList):
     def __init__(self) -> None:
         super().__init__(id="queue", markup=False)
         self._queue: tuple[QueuedTurn, ...] | None = None
+        self._why: list[str] = []
         self.can_focus = False
 
     def show(self, view: ConversationView) -> None:
         """Show the queue, with the same turn selected as before."""
-        if view.queue == self._queue:
+        why = [turn.why for turn in view.queue]
+        if view.queue == self._queue and why == self._why:
             return
+        self._why = why
         selected = self.highlighted_option.id if self.highlighted_option else None
         self._queue = view.queue
         options = [_option(place, turn, view.colors) for place, turn in enumerate(view.queue, start=1)]
@@ -89,7 +92,7 @@ class QueuePanel(OptionList):
 
 def _option(place: int, turn: QueuedTurn, colors: dict[str, str]) -> Option:
     note = " on hold" if turn.held else " at the same time" if turn.at_once else ""
-    why = f"\n{one_line(turn.waits_for, LONGEST_REASON)}" if turn.waits_for else ""
+    why = f"\n{one_line(turn.why, LONGEST_REASON)}" if turn.why else ""
     words = Content.assemble(
         (f"{place}. ", "dim"), (one_line(turn.member, 18), color_of(colors, turn.member)), (f"{note}{why}", "dim")
     )

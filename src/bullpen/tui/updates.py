@@ -88,8 +88,9 @@ class Updates:
                 pass
 
     async def tick(self) -> None:
-        """Let the clocks of running turns move."""
-        if self._conversation.running or self._conversation.running_checks:
+        """Let the clocks of running turns move, and those of turns that sleep."""
+        sleeps = self._conversation.waiting and self._conversation.progress.rests
+        if self._conversation.running or self._conversation.running_checks or sleeps:
             await self.show_state()
 
     async def dismiss_trouble(self) -> bool:

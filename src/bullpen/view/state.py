@@ -33,7 +33,7 @@ from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
 from bullpen.view.memory import MemoryView, memory_view
 from bullpen.view.summaries import ShownSummary, shown_summaries
-from bullpen.view.waiting import after, waits_for
+from bullpen.view.waiting import after, countdown, waits_for
 
 MemberStatus = Literal["working", "undecided", "your_turn", "idle"]
 Status = Literal["working", "paused", "your_turn", "idle"]
@@ -108,6 +108,13 @@ class QueuedTurn(Struct, frozen=True, kw_only=True):
     """Why it waits, such as "waits for max (turn 7): both may edit /repo"; empty if it is held or about to begin."""
     after: str = ""
     """The id of the turn that it waits for, if it does."""
+    until: int = 0
+    """When it begins by itself, if it sleeps until then, in milliseconds since 1970."""
+
+    @property
+    def why(self) -> str:
+        """Why it waits, and how much longer if that is known: for doors that count it down."""
+        return f"{self.waits_for} ({countdown(self.until, milliseconds())})" if self.until else self.waits_for
 
 
 class UndecidedView(Struct, frozen=True, kw_only=True):
@@ -410,6 +417,7 @@ def _queue(
             at_once=group == before,
             waits_for=waits_for(turn, obstacle, is_paused=is_paused),
             after=after(turn, obstacle),
+            until=0 if obstacle is None else obstacle.until,
         )
         before = group
 

@@ -22,7 +22,7 @@ def queue_lines(view: ConversationView) -> list[str]:
     lines += [f"turn {one.turn}  {one.member}: the check {one.name} runs, {seconds_of(one)}" for one in view.checking]
     asked = {decision.turn for decision in view.decisions if decision.kind == "allow"}
     for turn in view.queue:
-        state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.waits_for or "waiting"
+        state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.why or "waiting"
         lines.append(f"turn {turn.turn}  {turn.member}: {state}")
     lines += [member.review for member in view.members if member.review]
     lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]

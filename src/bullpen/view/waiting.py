@@ -3,7 +3,7 @@
 from bullpen.routing.obstacles import Obstacle
 from bullpen.routing.queue import WaitingTurn
 from bullpen.text.clean import one_line
-from bullpen.text.numbers import moment
+from bullpen.text.numbers import elapsed, moment
 
 
 def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool = False) -> str:
@@ -31,6 +31,11 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool =
             return "waits until its budget is raised: /raise"
         case "rest":
             return f"sleeps until {moment(obstacle.until)}: neither {other.member} nor a stand-in can be used before"
+
+
+def countdown(until: int, now: int) -> str:
+    """Return how long it takes until a moment."""
+    return f"in {elapsed((until - now) / 1000)}"
 
 
 def after(turn: WaitingTurn, obstacle: Obstacle | None) -> str:

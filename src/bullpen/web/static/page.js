@@ -26,6 +26,9 @@ function count() {
   for (const since of document.querySelectorAll("[data-since]")) {
     since.textContent = took(Date.now() - Number(since.dataset.since));
   }
+  for (const until of document.querySelectorAll("[data-until]")) {
+    until.textContent = `(in ${took(Number(until.dataset.until) - Date.now())})`;
+  }
 }
 
 document.addEventListener("click", (event) => {
