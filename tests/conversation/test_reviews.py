@@ -233,6 +233,7 @@ async def test_a_red_build_that_is_given_up_is_reviewed(project: Reviewed) -> No
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
         assert await senders(conversation) == ["kim", "max", "bullpen", "max", "bullpen", "sarah", "bullpen"]
+        assert "sarah reviews it as it is." in (await conversation.messages(limit=9))[4].message.content
     (prompt,) = project.stage.prompts("sarah")
     assert "The check 'tests' is red (exit 1)" in prompt
 
@@ -295,3 +296,20 @@ async def test_a_missing_verdict_can_be_asked_for(project: Reviewed) -> None:
         await said(conversation, "@sarah So, what is your verdict?")
         assert state(conversation) == ("approved", 1)
         assert conversation_view(conversation).decisions == ()
+
+
+async def test_after_a_restart_nobody_is_asked_before_a_person_has_seen_it(project: Reviewed) -> None:
+    project.reviewer(APPROVE)
+    wait = f"touch {project.stage.folder / 'begun'}; sleep 1000"
+    project.stage.checks.append({"name": "tests", "command": ["sh", "-c", wait], "cwd": "repo"})
+    async with project.stage.open() as conversation:
+        await conversation.say("[NEXT: max] Build it.")
+        while not (project.stage.folder / "begun").exists():
+            await asyncio.sleep(0.01)
+    project.stage.checks.clear()
+    async with project.stage.open(resume=conversation.id) as again:
+        assert state(again) == ("asking", 0)
+        assert conversation_view(again).decisions[0].text.startswith("bullpen stopped before sarah could be asked.")
+        await again.reviews.again(None, by="kim")
+        await again.until_quiet()
+        assert state(again) == ("approved", 1)

@@ -624,6 +624,8 @@ class Conversation:
             await self._journal.shielded(partial(self._ask_to_resolve, turn_id, text, self._decider(None), None))
         self._turns.adopt(adopted)
         await self._journal.alone(lambda: self._best_of.advance(is_opening=True))
+        if not continues:
+            await self._journal.alone(self.reviews.ask_on_opening)
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 

@@ -31,7 +31,7 @@ def returned(
     over = [(check, result) for check, result in broken if times[check.name] > check.most_returns]
     turns = (state.new_turn(turn.member, message_id, intent=PUT_FIRST),) if again else ()
     sentences = [*(_again(*one, times[one[0].name]) for one in again), *(_over(*one) for one in over)]
-    asks = f"Please fix it. [CHECKS: {turn.id}]" if again else "A person decides what happens now."
+    asks = f"Please fix it. [CHECKS: {turn.id}]" if again else who_is_next(state, turn)
     message = ConversationMessage(
         id=message_id,
         content=f"{' '.join(sentences)} {asks}",
@@ -63,7 +63,7 @@ def still_red(state: ConversationState, turn: WaitingTurn, reply: str, *, messag
     """Return the message that a turn changed nothing which was to make checks green: they do not go back again."""
     message = ConversationMessage(
         id=message_id,
-        content=f"Still red: {turn.member} changed nothing in turn {turn.id}. A person decides what happens now.",
+        content=f"Still red: {turn.member} changed nothing in turn {turn.id}. {who_is_next(state, turn)}",
         speaker=SYSTEM,
         timestamp=at,
         routing=Routing(parent_message_id=reply),
@@ -79,6 +79,14 @@ def still_red(state: ConversationState, turn: WaitingTurn, reply: str, *, messag
         change=Change(progress=progress, waits_for=progress.person),
         said=Said(sequence=state.messages + 1, message=message),
     )
+
+
+def who_is_next(state: ConversationState, turn: WaitingTurn) -> str:
+    """Return who has the next word about what is still red: the one who reviews it, or a person."""
+    review = state.progress.reviews.get(turn.member)
+    if review is not None and review.state == "built":
+        return f"{review.reviewer} reviews it as it is."
+    return "A person decides what happens now."
 
 
 def _again(check: Check, result: CheckResult, times: int) -> str:

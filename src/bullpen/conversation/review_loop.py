@@ -51,6 +51,8 @@ class ReviewLoop:
 
     async def advance(self) -> None:
         """Do all that is due. The journal's lock is held. Nobody is asked before it is known what turns changed."""
+        if not self._state.progress.reviews:
+            return
         for builder in list(self._state.progress.reviews):
             try:
                 while await self._step(builder):
@@ -58,6 +60,15 @@ class ReviewLoop:
             except (StoreError, StoreConflict) as error:
                 # It is tried again whenever something changes.
                 logger.warning("a review does not move on conversation=%s error=%s", self._state.conversation_id, error)
+
+    async def ask_on_opening(self) -> None:
+        """Let a person decide before a reviewer is asked in a conversation that was opened again. The lock is held."""
+        for one in list(self._state.progress.reviews.values()):
+            if one.state in ("built", "judged"):
+                why = f"bullpen stopped before {one.reviewer} could be asked."
+                if one.state == "judged":
+                    why = f"{one.reviewer} approved, and bullpen stopped before it had looked at the files."
+                await self._journal.commit(reviews.ask_people(self._state, asking(one, why), at=milliseconds()))
 
     async def _step(self, builder: str) -> bool:
         """Do the next thing that is due in a review; return whether there may be more."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bullpen.context.history import message_number
 from bullpen.conversation.entry import Change, Entry
-from bullpen.conversation.events import Dropped, Offered, Queued, Said, Unapproved
+from bullpen.conversation.events import Decided, Dropped, Offered, Queued, Said, Unapproved
 from bullpen.conversation.review_words import NOT_REVIEWED, changed_since, ended, please_review
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NothingToReview
@@ -21,6 +21,7 @@ from bullpen.routing.router import Asked, Route
 from bullpen.team.team import BULLPEN, Member, Team
 from bullpen.text.names import listed, normalized
 
+ONE_MORE = "one more round"
 SYSTEM = Speaker(role_id=BULLPEN, role_name=BULLPEN, type="system")
 
 
@@ -188,7 +189,7 @@ def ask_again(
     one = state.progress.reviews[builder]
     one = stale(one) if one.state == "judged" else one
     turn = state.new_turn(one.reviewer, message_id, intent=DEFAULT_INTENT)
-    text = changed_since(one, changes) if one.rounds[-1].verdict == "approve" else please_review(one)
+    text = changed_since(one, changes) if one.rounds and one.rounds[-1].is_stale else please_review(one)
     entry = _message(state, one, text, (one.reviewer,), message_id=message_id, at=at)
     progress = _with_round(_progress(entry), one, turn, files)
     change = Change(progress=progress, waits_for=None)
@@ -275,11 +276,16 @@ def again(state: ConversationState, name: str | None, *, at: int) -> Entry:
     progress = counting_again(state.progress, at)
     if last is None or last.verdict not in ("changes", "unclear"):
         built = replace(one, state="built", turn="")
-        return Entry(at=at, change=_decided(progress, built), events=())
+        return Entry(at=at, change=_decided(progress, built), events=_said_so(one, ONE_MORE))
     turn = state.new_turn(one.builder, last.reply, intent=PUT_FIRST)
     building = replace(one, state="building", turn=turn.id)
     progress = replace(progress, turns_made=progress.turns_made + 1)
-    return Entry(at=at, turns=(turn,), change=_decided(progress, building), events=(Queued(turns=(turn,)),))
+    return Entry(
+        at=at,
+        turns=(turn,),
+        change=_decided(progress, building),
+        events=(*_said_so(one, ONE_MORE), Queued(turns=(turn,))),
+    )
 
 
 def end(state: ConversationState, person: str, name: str | None, *, at: int) -> Entry:
@@ -290,7 +296,13 @@ def end(state: ConversationState, person: str, name: str | None, *, at: int) -> 
     progress = without_questions(state.progress, (turn.id for turn in drops))
     reviews = {**progress.reviews, one.builder: over}
     change = Change(progress=replace(progress, reviews=reviews))
-    return Entry(at=at, drops=drops, change=change, events=(Dropped(turns=drops),) if drops else ())
+    dropped = (Dropped(turns=drops),) if drops else ()
+    return Entry(at=at, drops=drops, change=change, events=(*_said_so(one, "the review is over"), *dropped))
+
+
+def _said_so(one: Review, choice: str) -> tuple[Decided, ...]:
+    """Return the event that a person has decided about the reviewer's last turn."""
+    return (Decided(turn_id=one.rounds[-1].turn, choice=choice),) if one.rounds else ()
 
 
 def _decided(progress: Progress, one: Review) -> Change:
