@@ -23,7 +23,7 @@ from bullpen.team.keys import (
     SUMMARY_KEYS,
     TEAM_KEYS,
 )
-from bullpen.team.team import Budget, Check, Limits, Member, Summaries, Team
+from bullpen.team.team import Budget, Check, Limits, Member, SummaryRules, Team
 
 PAGE = (Path(__file__).parents[2] / "docs" / "team-file.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) ?\| .*\|$", re.MULTILINE)
@@ -95,7 +95,7 @@ def test_the_tables_hold_every_key_and_what_its_value_must_be(
 
 
 def test_the_tables_hold_the_real_defaults() -> None:
-    shapes: list[type[msgspec.Struct]] = [Team, Limits, Budget, Summaries, Price, Member, Member, Check]
+    shapes: list[type[msgspec.Struct]] = [Team, Limits, Budget, SummaryRules, Price, Member, Member, Check]
     for shape, rows in zip(shapes, TABLES, strict=True):
         real = {field.name: field.default for field in msgspec.structs.fields(shape)} | {"name": "team"}
         for key, _, said in rows:

@@ -21,6 +21,8 @@ from bullpen.text.numbers import counted, size
 
 logger = logging.getLogger(__name__)
 
+NOT_FOLLOWED = "[SUM UP] asks one agent for a summary, so hand-overs in the same message are not followed."
+
 
 class Summaries:
     """The summaries of one conversation."""
@@ -56,7 +58,7 @@ class Summaries:
                 at=at,
                 has_mentions=False,
             )
-            return asked_in(entry, asked, member.name)
+            return asked_in(entry, asked, member.name, (NOT_FOLLOWED,) if markers.next else ())
 
         return build
 

@@ -27,7 +27,7 @@ from bullpen.team.lead import read_lead
 from bullpen.team.reviewers import review_problems
 from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
-from bullpen.team.team import BULLPEN, EVERYONE, Budget, Check, Limits, Member, Summaries, Team
+from bullpen.team.team import BULLPEN, EVERYONE, Budget, Check, Limits, Member, SummaryRules, Team
 from bullpen.team.toml_lines import TomlLines
 from bullpen.text.names import normalized
 
@@ -80,9 +80,9 @@ class _Reader(TableReader):
             members=members,
             limits=Limits(**self.values(limits, LIMIT_KEYS, ("limits",))) if isinstance(limits, dict) else Limits(),
             budget=self._budget(self._document.get("budget"), ("budget",)),
-            summaries=Summaries(**self.values(summaries, SUMMARY_KEYS, ("summaries",)))
+            summaries=SummaryRules(**self.values(summaries, SUMMARY_KEYS, ("summaries",)))
             if isinstance(summaries, dict)
-            else Summaries(),
+            else SummaryRules(),
             prices=dict(self._prices()),
             checks=tuple(self._checks()),
         )

@@ -146,7 +146,7 @@ class Check(Struct, frozen=True, kw_only=True):
     """How many times in a row it goes back."""
 
 
-class Summaries(Struct, frozen=True, kw_only=True):
+class SummaryRules(Struct, frozen=True, kw_only=True):
     """Who sums up what agents are no longer shown, and when by itself."""
 
     summarizer: str = ""
@@ -173,7 +173,7 @@ class Team(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     budget: Budget = Budget()
     """What all agents together may use in a conversation before people are asked."""
-    summaries: Summaries = Summaries()
+    summaries: SummaryRules = SummaryRules()
     prices: dict[str, Price] = {}
     """What models cost, if that is not what the list says."""
     checks: tuple[Check, ...] = ()

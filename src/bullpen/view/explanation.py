@@ -1,6 +1,6 @@
 """Explanation: what an agent was given in a turn, or would be given now; what was left out, and why. All as data."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -19,11 +19,13 @@ from bullpen.text.clean import byte_length
 from bullpen.text.numbers import counted, size
 from bullpen.view.decided import Decision, decisions_about
 from bullpen.view.session_messages import messages_in_session
+from bullpen.view.summaries import summary_numbers
 from bullpen.view.turn_lookup import find_turn
 
 Fate = Literal["kept", "cut", "dropped"]
 
 ONLY_ADDRESSED = "it sees only what it said, what was addressed to it, and what went to everyone"
+SUMMED_UP = "it is a summary, which is given only in the place of what it covers"
 RIVALS = "it did the same task, or was to judge it, and no result had been picked"
 FIRST_WORDS_CHARACTERS = 60
 # Messages that came while a turn waited: more than these are only counted up to here.
@@ -187,8 +189,9 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     if report.message_id not in ("", asked_by.message.id):
         answered = store.message(conversation_id, report.message_id)
     explained = _explained(store, conversation_id, turn.member, report, answered, prompt=record.prompt, turn_id=turn.id)
-    rivals = [store.message(conversation_id, message_id).sequence for message_id in report.rivals]
-    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained, sorted(rivals))
+    reasons = {store.message(conversation_id, message_id).sequence: RIVALS for message_id in report.rivals}
+    reasons |= dict.fromkeys(summary_numbers(store, conversation_id), SUMMED_UP)
+    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained, reasons)
     return replace(
         explained,
         turn=turn,
@@ -340,7 +343,7 @@ def _seen(stored: StoredMessage | str, fate: Fate, why: str = "") -> SeenMessage
 
 
 def _not_offered(
-    store: Store, conversation_id: str, turn: Turn, answered: int, explained: Explanation, rivals: Sequence[int]
+    store: Store, conversation_id: str, turn: Turn, answered: int, explained: Explanation, reasons: Mapping[int, str]
 ) -> Iterator[NotOffered]:
     """Yield the earlier messages that it does not know, and those that were said before the turn started."""
     context, known = explained.context, explained.known
@@ -353,21 +356,21 @@ def _not_offered(
             why = _reason(member, len(context), is_oldest=before == 0, is_repeated=is_repeated)
             if known:
                 why = _reason_in_session(member, is_oldest=before == 0)
-            yield from _without_rivals(NotOffered(first=before + 1, last=after - 1, why=why), rivals)
+            yield from _with_reasons(NotOffered(first=before + 1, last=after - 1, why=why), reasons)
     later = _last_before(store, conversation_id, answered, turn.started_at or 0)
     if later > answered and later not in offered:
         why = f"said after #{answered}, which it was to answer"
-        yield from _without_rivals(NotOffered(first=answered + 1, last=later, why=why), rivals)
+        yield from _with_reasons(NotOffered(first=answered + 1, last=later, why=why), reasons)
 
 
-def _without_rivals(found: NotOffered, rivals: Sequence[int]) -> Iterator[NotOffered]:
-    """Yield the same messages, with another reason for what others said who did the same task."""
+def _with_reasons(found: NotOffered, reasons: Mapping[int, str]) -> Iterator[NotOffered]:
+    """Yield the same messages, some of which have a reason of their own."""
     first = found.first
-    for number in [*(one for one in rivals if found.first <= one <= found.last), found.last + 1]:
+    for number in [*(one for one in sorted(reasons) if found.first <= one <= found.last), found.last + 1]:
         if number > first:
             yield replace(found, first=first, last=number - 1)
         if number <= found.last:
-            yield NotOffered(first=number, last=number, why=RIVALS)
+            yield NotOffered(first=number, last=number, why=reasons[number])
         first = number + 1
 
 

@@ -129,6 +129,8 @@ def _message(router: Router, member: Member, supposed: Supposed) -> tuple[Conver
     """
     text = clean_text(supposed.text)
     markers = read_markers(text)
+    if markers.sum_up is not None:
+        raise BullpenError("What a summary is made of is known when it is asked for: bullpen explain shows it then.")
     person = router.sender_of(markers, given=supposed.sender)
     route = router.route(person, markers, in_relay=True)
     if route.judge is not None and route.judge.member == member.name:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import msgspec
 from msgspec import Struct
 
 from bullpen.conversation.conversation import Conversation
@@ -57,6 +58,12 @@ def shown_summaries(progress: Progress) -> tuple[ShownSummary, ...]:
         )
         for one in reversed(progress.summaries)
     )
+
+
+def summary_numbers(store: Store, conversation_id: str) -> tuple[int, ...]:
+    """Return the numbers of the messages that are summaries."""
+    progress = msgspec.convert(store.conversation(conversation_id).progress, Progress)
+    return tuple(one.number for one in progress.summaries)
 
 
 def summary_lines(progress: Progress) -> list[str]:
