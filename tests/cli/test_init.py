@@ -10,7 +10,7 @@ from bullpen.cli import main
 from bullpen.cli.init import USUAL_ORDER
 from bullpen.team.file import load_team
 from bullpen.team.team import Team
-from bullpen.team.templates import NAMES
+from bullpen.team.templates import NAMES, templates
 
 KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "OPENAI_API_KEY"]
 
@@ -185,6 +185,27 @@ def test_agents_that_cannot_be_chosen(
 
     assert sentence in capsys.readouterr().err
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("debat", "Did you mean debate?"), ("nonsense", f"There are: {', '.join(NAMES)}.")]
+)
+def test_a_template_that_does_not_exist(
+    machine: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["init", "--template", name])
+
+    assert f"there is no template '{name}'. {said}" in capsys.readouterr().err
+    assert list(Path().iterdir()) == []
+
+
+def test_help_lists_every_template_in_a_line(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["init", "--help"])
+
+    printed = " ".join(capsys.readouterr().out.split())
+    assert [one.name for one in templates() if f"{one.name} {one.purpose[:-1]}" not in printed] == []
 
 
 def test_a_file_that_is_there_stays_as_it_is_unless_forced(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:

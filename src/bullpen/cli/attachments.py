@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bullpen.cli.team_and_message import FROM_STDIN
+from bullpen.cli.team_and_message import FROM_STDIN, message_text
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.text.clean import clean_text
 from bullpen.text.excerpt import excerpt
@@ -40,7 +40,7 @@ def with_attachments(message: str | None, files: Sequence[str]) -> str | None:
         raise WrongUsage(f"--attach takes at most {MOST_FILES} files.")
     if [message, *files].count(FROM_STDIN) > 1:
         raise WrongUsage("Only one of the message and the files can be read from stdin.")
-    return "\n\n".join([message or ONLY_FILES, *map(_attachment, files)])
+    return "\n\n".join([message_text(message) or ONLY_FILES, *map(_attachment, files)])
 
 
 def _attachment(name: str) -> str:

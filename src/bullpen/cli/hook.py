@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
             return 0
         loaded = _trusted(options.file)
         return asyncio.run(ask_for_opinions(loaded, change, options, options.timeout or TIMEOUT_SECONDS))
-    except BullpenError as error:
+    except (BullpenError, OSError) as error:
         print(printable(f"{error}\nNobody was asked about this commit."), file=sys.stderr)
         return 1 if options.strict else 0
 
