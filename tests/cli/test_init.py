@@ -142,7 +142,7 @@ def test_who_is_known_to_be_signed_in_gets_the_roles(machine: Path, capsys: pyte
     assert (
         "Also here: opencode, pi. To add them: "
         "bullpen init --force --template debate --agents claude-code,opencode,pi 'my team.toml'\n"
-        "Only a turn can tell whether these are signed in: opencode, pi.\n"
+        "It is not known whether these are signed in: opencode, pi.\n"
     ) in capsys.readouterr().out
 
 

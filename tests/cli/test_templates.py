@@ -108,7 +108,7 @@ def test_in_a_debate_the_two_do_not_see_each_other_and_the_judge_sees_both(
     played_by: PlayedBy, capsys: Printed
 ) -> None:
     played_by(
-        claude=[[{"say": "It is simple."}]], codex=[[{"say": "Nobody asked."}]], gemini=[[{"say": "Against: no need."}]]
+        claude=[[{"say": "It is simple."}]], codex=[[{"say": "Nobody asked."}]], gemini=[[{"say": "I decide: no."}]]
     )
     assert main(["init", "--template", "debate", "--agents", "claude,codex,gemini"]) == 0
     assert main(["run", "team.toml", "Should we rewrite it?"]) == 0
@@ -124,6 +124,7 @@ def test_in_a_debate_the_two_do_not_see_each_other_and_the_judge_sees_both(
         (False, False),
         (True, True),
     ]
+    assert [line for line in prompts[3].splitlines() if line.startswith(("advocate:", "skeptic:"))] == []
 
 
 def test_a_log_is_triaged_and_the_error_in_the_middle_is_kept(

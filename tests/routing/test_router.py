@@ -89,6 +89,13 @@ def test_several_may_lead_as_in_a_relay() -> None:
     )
 
 
+def test_who_judges_the_leads_may_be_told_no_names() -> None:
+    found = Router(replace(TEAM, lead="max & sarah, carol; blind")).route(TEAM.member("kailai"), read_markers("hello"))
+
+    assert found.is_blind
+    assert found.addressees == ("max", "sarah", "carol")
+
+
 def test_a_person_who_names_nobody_answers_whoever_handed_over_last() -> None:
     found = route("yes", last_to_hand_over="sarah")
 

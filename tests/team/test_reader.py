@@ -279,6 +279,10 @@ def test_only_agents() -> None:
         ("lead = 'Max'", "lead: there is no such agent: 'Max'. Did you mean max?"),
         ("lead = 'kim'", "lead: there is no such agent: 'kim'. Known: max."),
         ("lead = 'max, mx'", "lead: there is no such agent: 'mx'. Did you mean max?"),
+        (
+            "lead = 'max & max; blind'",
+            "lead: with “blind” somebody must answer after several, as in “max & sarah, carol; blind”",
+        ),
         ("lead = 'max | max'", f"{SUCH_A_LEAD} 'max | max'"),
         ("lead = 'max & max] [NEXT: max'", f"{SUCH_A_LEAD} 'max & max] [NEXT: max'"),
         ("instruction_file = true", "instruction_file: must be a file name, or false, not true"),

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         unknown = [name for name in others if not found[name]]
         print(f"Also here: {', '.join(others)}. To add them: {_again(options, found)}")
         if unknown and any(found.values()):
-            print(f"Only a turn can tell whether these are signed in: {', '.join(unknown)}.")
+            print(f"It is not known whether these are signed in: {', '.join(unknown)}.")
     if not options.scripted and options.agents is None and (others_here := other_agents_here(cwd=Path.cwd())):
         print(f'For agent = "acp" there is: {", ".join(others_here)}. `bullpen doctor --all` says what to write.')
     return 0

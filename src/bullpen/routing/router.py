@@ -163,10 +163,17 @@ class Router:
             asked = Asked(member=last_to_hand_over, intent=DEFAULT_INTENT, step=0)
             reason = f"{last_to_hand_over} spoke to you last."
             return {"asked": (asked,), "addressees": (last_to_hand_over,), "reason": reason}
-        leads, _ = self._hand_overs(sender, read_lead(self.team.lead))
+        lead = read_lead(self.team.lead)
+        leads, _ = self._hand_overs(sender, lead)
+        is_blind = lead.is_blind and judged_steps(one.step for one in leads.values()) is not None
         is_one = len(leads) == 1
         reason = f"{self.team.lead} leads the team." if is_one else f"The team file says: lead = {self.team.lead}."
-        return {"asked": tuple(leads.values()), "addressees": tuple(leads), "reason": reason}
+        return {
+            "asked": tuple(leads.values()),
+            "addressees": tuple(leads),
+            "is_blind": is_blind,
+            "reason": reason,
+        }
 
     def _hand_overs(self, sender: Member, markers: Markers) -> tuple[dict[str, Asked], list[str]]:
         """Return everyone the message hands over to, as written, and notes on the names that did not work."""

@@ -207,6 +207,10 @@ class _Reader(TableReader):
         if lead.best_of is not None or len(lead.found) > 1 or not lead.next:
             such = "an agent, or several as in [NEXT: …], such as “max & sarah, carol”"
             self.problem(("lead",), f"must be {such}, not {shown(team.lead)}")
+        elif lead.is_blind and not any(len(group) > 1 for group in lead.next[:-1]):
+            self.problem(
+                ("lead",), "with “blind” somebody must answer after several, as in “max & sarah, carol; blind”"
+            )
         else:
             for name in lead.addressees:
                 self._check_reference(("lead",), name, agents)
