@@ -1,8 +1,9 @@
 """The Agent Client Protocol, as far as both of its ends must agree: we run agents that speak it, and are one."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+# Not from typing: an editor would wait for that to be imported.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bullpen.turn_events import AskedKind
 

@@ -95,6 +95,15 @@ def test_help_loads_nothing_heavy() -> None:
     assert not {"asyncio", "msgspec", "rich", "typing", "logging"} & set(done.stderr.split())
 
 
+def test_an_editor_shakes_hands_before_anything_heavy_is_loaded() -> None:
+    # It leaves without a word, and the rest is never loaded.
+    program = "import sys; from bullpen.cli import main\nmain(['acp', '--trust'])\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], input="", capture_output=True, text=True, check=True)
+
+    assert "bullpen.cli.editor.handshake" in done.stderr
+    assert not {"asyncio", "msgspec", "pathlib", "typing", "logging"} & set(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

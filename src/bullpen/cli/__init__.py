@@ -39,6 +39,8 @@ COMMANDS = {
     "completion": "print what lets a shell complete commands and options",
     "help": "explain a command",
 }
+LOGGING_LATER = ("acp",)
+"""Commands that begin to log themselves: an editor waits for an answer, and importing what logs takes time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,11 +80,13 @@ def _run(words: list[str], debug: bool) -> int:
         return _run_nothing(words)
     parser, others = command_parser(command, others)
     options = parser.parse(others)
-    from bullpen.cli.logs import begin_logging
+    module = import_module(f"bullpen.cli.{command}")
+    if command not in LOGGING_LATER:
+        from bullpen.cli.logs import begin_logging
 
-    # A server continues after a bug, and the person who runs it wants to know.
-    begin_logging(shown=command == "serve", debug=debug)
-    return int(import_module(f"bullpen.cli.{command}").run(options))
+        # A server continues after a bug, and the person who runs it wants to know.
+        begin_logging(shown=command == "serve", debug=debug)
+    return int(module.run(options))
 
 
 def command_parser(command: str, words: Sequence[str] = ()) -> tuple[CommandParser, list[str]]:

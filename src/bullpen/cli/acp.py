@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-from pathlib import Path
 
 from bullpen.cli.database import add_database_option
 
@@ -13,7 +12,7 @@ FOR_EDITORS = "This is for an editor, which speaks in lines of JSON. To talk wit
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument(
-        "file", nargs="?", type=Path, metavar="team.toml", help="the team file (default: team.toml in the project)"
+        "file", nargs="?", metavar="team.toml", help="the team file (default: team.toml in the project)"
     )
     parser.add_argument("--as", dest="sender", metavar="NAME", help="which person of the team you are")
     parser.add_argument("--trust", action="store_true", help="run the team file without asking whether you trust it")
@@ -36,9 +35,14 @@ def run(options: argparse.Namespace) -> int:
         return 0
     # Only now: the editor has its answer, and waits for a person.
     import asyncio
+    from pathlib import Path
 
     from bullpen.cli.editor.agent import serve
     from bullpen.cli.editor.shapes import EditorOptions
+    from bullpen.cli.logs import begin_logging, is_debugging
 
-    given = EditorOptions(file=options.file, sender=options.sender, trust=options.trust, db=options.db)
+    begin_logging(debug=options.debug or is_debugging())
+
+    file = Path(options.file) if options.file is not None else None
+    given = EditorOptions(file=file, sender=options.sender, trust=options.trust, db=options.db)
     return asyncio.run(serve(given, source, target, met))

@@ -1,7 +1,11 @@
 """The option --db, which every command has that reads or writes conversations."""
 
 import argparse
-from pathlib import Path
+
+# An editor waits for this file to be imported, and not everybody names a database.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SERVERS = ("postgresql://", "postgres://")
 ONLY_FILES = "this command needs a file; `bullpen backup` and `bullpen move` copy conversations from a server to a file"
@@ -13,11 +17,17 @@ def add_database_option(parser: argparse.ArgumentParser, *, or_server: bool = Fa
     parser.add_argument("--db", type=type_, metavar=metavar, help="the database of conversations (default: your own)")
 
 
-def _file_or_server(text: str) -> Path | str:
-    return text if text.startswith(SERVERS) else Path(text)
+def _file_or_server(text: str) -> "Path | str":
+    return text if text.startswith(SERVERS) else _path(text)
 
 
-def _file(text: str) -> Path:
+def _file(text: str) -> "Path":
     if text.startswith(SERVERS):
         raise argparse.ArgumentTypeError(ONLY_FILES)
+    return _path(text)
+
+
+def _path(text: str) -> "Path":
+    from pathlib import Path
+
     return Path(text)

@@ -1,10 +1,9 @@
 """The handshake: what an editor is told before anything else is loaded, so that it never waits for that.
 
-It does without msgspec and asyncio, which take longer to import than all of this.
+It does without msgspec, asyncio, logging and typing, which take longer to import than all of this.
 """
 
 import json
-from typing import Any
 
 from bullpen import __version__
 from bullpen.acp_protocol import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, PROTOCOL_VERSION
@@ -24,7 +23,7 @@ HELLO = {
 }
 """What we can do. An editor that speaks a newer version of the protocol decides whether ours is enough."""
 
-Reply = dict[str, Any]
+Reply = dict[str, object]
 
 
 class Met:
