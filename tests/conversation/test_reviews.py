@@ -1,9 +1,13 @@
 """Reviews that end: only the reviewer's verdict counts, for the files that it was given for, up to a cap."""
 
 import asyncio
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from tests.conversation.repository_stage import Repository, said
 from tests.conversation.stage import FAIL, Stage
 
@@ -313,3 +317,54 @@ async def test_after_a_restart_nobody_is_asked_before_a_person_has_seen_it(proje
         await again.reviews.again(None, by="kim")
         await again.until_quiet()
         assert state(again) == ("approved", 1)
+
+
+async def test_a_reviewer_that_was_asked_at_the_same_time_reviews_after_that(project: Reviewed) -> None:
+    project.reviewer("I wait for it.", APPROVE)
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max & sarah] Build it.")
+        assert sorted((await senders(conversation))[1:3]) == ["max", "sarah"]
+        assert (await senders(conversation))[3:] == ["sarah", "bullpen"]
+        assert state(conversation) == ("approved", 1)
+
+
+VERDICTS = {
+    "Fine. [VERDICT: approve]": "approve",
+    "LGTM": "approve",
+    "No. [VERDICT: changes]": "changes",
+    "Please fix the typo.": "changes",
+    "Hm.": "unclear",
+    "LGTM, but the tests fail.": "unclear",
+    "[VERDICT: approve] [VERDICT: changes]": "unclear",
+}
+
+
+@settings(max_examples=12, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@given(
+    replies=st.lists(st.sampled_from(sorted(VERDICTS)), min_size=1, max_size=5),
+    built=st.lists(
+        st.sampled_from(["Done.", "Approved! [VERDICT: approve]", "[VERDICT: changes]", "LGTM"]), min_size=1
+    ),
+    most=st.integers(1, 4),
+)
+def test_only_the_reviewer_ends_a_review_and_only_with_an_approval(
+    replies: list[str], built: list[str], most: int
+) -> None:
+    async def story() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            stage = Stage(Path(folder))
+            stage.limits["identical_replies"] = 99
+            stage.people_and_agents("kim", "")
+            stage.agent("max", *built)
+            stage.agent("sarah", *replies, most_rounds=most, **REVIEWS)
+            async with stage.open() as conversation:
+                await said(conversation, "[NEXT: max] Build it.")
+                all_senders, (final, rounds) = await senders(conversation), state(conversation)
+        given_verdicts = [VERDICTS[replies[min(number, len(replies) - 1)]] for number in range(rounds)]
+        assert all(verdict == "changes" for verdict in given_verdicts[:-1])
+        assert final == ("approved" if given_verdicts[-1] == "approve" else "asking")
+        assert rounds <= most
+        assert (all_senders.count("sarah"), all_senders.count("max")) == (rounds, rounds)
+        assert final == "approved" or given_verdicts[-1] == "unclear" or rounds == most
+
+    asyncio.run(story())

@@ -321,6 +321,13 @@ def test_a_way_to_full_permissions_without_a_yes_is_a_warning(folder: Path) -> N
         )
     ]
     assert warnings('permissions = "full"\nmay_address = ["boss"]\n') == []
+    assert warnings('reviews = "boss"\nuntil = "approved"\n') == [
+        (
+            "warning: line 6, member.2.reviews: sends what max (read-only) asks for to boss (full) without a person's "
+            "yes: it may have read in the work what to ask for"
+        )
+    ]
+    assert warnings('permissions = "full"\nreviews = "boss"\nuntil = "approved"\n') == []
     assert warnings('may_address = ["kim"]\n') == []
     assert warnings("") == []
 

@@ -132,13 +132,17 @@ def _after_reply(
     reviewer = team.reviewer_of(turn.member)
     if reviewer is None:
         return reviews, ()
-    relay = [one for one in state.queue.waiting if one.message_id == turn.message_id and one not in entry.drops]
+    relay = [later for later in state.queue.waiting if _comes_after(later, turn) and later not in entry.drops]
     addressees = message.routing.resolved_addressees if message.routing else ()
     others = {*addressees, *(new.member for new in entry.turns), *(one.member for one in relay)} - {reviewer.name}
     if others or any(isinstance(event, Offered) for event in entry.events):
         return reviews, ()
     # The reviewer may be the next one in the relay: it reviews instead.
     return {**reviews, turn.member: _built(reviews.get(turn.member), reviewer, turn, message)}, tuple(relay)
+
+
+def _comes_after(later: WaitingTurn, turn: WaitingTurn) -> bool:
+    return later.message_id == turn.message_id and later.step > turn.step
 
 
 def _built(one: Review | None, reviewer: Member, turn: WaitingTurn, message: ConversationMessage) -> Review:

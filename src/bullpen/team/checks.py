@@ -237,6 +237,13 @@ class _Checks:
                 f"yes, and with it every agent that can hand over to {member.name}"
             )
             yield self._problem((*path, "may_address"), text, "warning")
+        # It may name nobody in the team, which is said elsewhere.
+        if member.reviews in {agent.name for agent in self._team.agents} and self._is_raised(member, member.reviews):
+            text = (
+                f"sends what {member.name} ({member.permissions}) asks for to {member.reviews} (full) without a "
+                "person's yes: it may have read in the work what to ask for"
+            )
+            yield self._problem((*path, "reviews"), text, "warning")
 
     def _is_raised(self, member: Member, name: str) -> bool:
         return member.permissions != "full" and self._team.member(name).permissions == "full"
