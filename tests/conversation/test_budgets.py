@@ -275,3 +275,14 @@ async def test_what_a_stand_in_uses_counts_for_the_role(team: Stage) -> None:
         await tell(conversation, "And now? [NEXT: a]")
         assert waiting(conversation) == ["a"]
         assert asked(conversation)[0][1] == ["/raise once", "/raise always", "/drop a"]
+
+
+async def test_a_notice_is_not_what_somebody_is_asked_about(team: Stage) -> None:
+    spending(team, "a", "One.", usage=90, budget=budget(tokens=100))
+    spending(team, "b", "I agree.")
+    async with team.open() as conversation:
+        assert (await tell(conversation, "Go. [NEXT: a]"))[-1].startswith("bullpen: a has used 90 tokens")
+        (turn,) = await conversation.ask("b")
+        await conversation.until_quiet()
+        last = await conversation.read(lambda store, id_: store.message(id_, turn.message_id))
+        assert last.message.content == "One."

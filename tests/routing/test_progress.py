@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.routing.progress import Progress, cap_reached
+from bullpen.routing.progress import Progress, cap_reached, without_asked
 from bullpen.team.team import Limits
 
 HOUR = 3_600_000
@@ -22,6 +22,15 @@ HOUR = 3_600_000
 )
 def test_a_limit_is_named_with_what_was_used(progress: Progress, limits: Limits, sentence: str) -> None:
     assert cap_reached(progress, limits, now=0) == f"The agents {sentence} since you last spoke."
+
+
+def test_the_clock_stands_still_while_people_are_asked() -> None:
+    began = Progress(since=-HOUR)
+    assert without_asked(began, 1_800, at=0).since == -HOUR // 2
+    assert without_asked(began, 9_999, at=0).since == 0, "a person may have spoken meanwhile"
+    assert without_asked(began, 0, at=0) == began
+    sentence = cap_reached(without_asked(began, 60, at=0), Limits(minutes=59), now=0)
+    assert sentence == "The agents have worked for 59 min 00 s since you last spoke."
 
 
 def test_below_every_limit_no_reason_is_given() -> None:

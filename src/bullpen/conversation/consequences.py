@@ -40,6 +40,7 @@ from bullpen.routing.progress import (
     with_reply,
     with_session,
     with_usage,
+    without_asked,
     without_questions,
     without_turn,
 )
@@ -159,7 +160,7 @@ def agent_reply(
     seconds: float,
     message_id: str,
     notes: tuple[str, ...] = (),
-    worked: float = 0.0,
+    asked: float = 0.0,
 ) -> Entry:
     """Return what an agent's reply changes; the notes say what else in it could not be done."""
     is_apart = turn.id in state.progress.apart
@@ -181,7 +182,8 @@ def agent_reply(
     # Who sums up has not spoken to anybody.
     hands_over = summary is None and (bool(route.addressees) or is_last)
     handed_over = {route.waits_for: agent.name} if route.waits_for and hands_over else {}
-    used = without_turn(with_usage(before, agent.name, usage_of_turn(end.usage, seconds=worked)), turn.id)
+    own = usage_of_turn(end.usage, seconds=seconds - asked)
+    used = without_asked(without_turn(with_usage(before, agent.name, own), turn.id), asked, end.at)
     if not is_apart and blind_of(state.progress.blind, turn) is None:
         used = with_own_session(used, agent.name, end.memory)
     asks = {} if is_apart else new_asks(agent.name, text, markers, turn.id, end.at)
@@ -286,10 +288,11 @@ def _still_missed(progress: Progress, is_over: Callable[[MissedHandOver], bool])
 
 
 def turn_ends(
-    state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float, worked: float = 0.0
+    state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float, asked: float = 0.0
 ) -> Entry:
     """Return what the end of a turn without a reply changes: a person must decide about it."""
-    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure, seconds=worked))
+    own = usage_of_turn(end.usage, end.failure, seconds=seconds - asked)
+    used = without_asked(with_usage(state.progress, turn.member, own), asked, end.at)
     used = replace(used, stand_ins={one: by for one, by in used.stand_ins.items() if one != turn.id})
     progress = replace(used, undecided=(*used.undecided, turn.id))
     undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)

@@ -2,8 +2,11 @@
 
 from collections.abc import Collection
 
+from bullpen.messages import ConversationMessage
 from bullpen.routing.summaries import Summary
 from bullpen.store.base import Store, StoredMessage
+
+FEW = 4
 
 
 def replies_of(store: Store, conversation_id: str, turns: Collection[str]) -> list[str]:
@@ -15,11 +18,20 @@ def replies_of(store: Store, conversation_id: str, turns: Collection[str]) -> li
 def last_visible(
     store: Store, conversation_id: str, hidden: Collection[str], summaries: Collection[Summary] = ()
 ) -> StoredMessage | None:
-    """Return the last message that is neither the reply of a hidden turn nor a summary, which answers nobody."""
+    """Return the last message that can be answered: not the reply of a hidden turn, a summary or a notice of ours."""
     replies, numbers = replies_of(store, conversation_id, hidden), {summary.number for summary in summaries}
-    newest = store.messages(conversation_id, limit=len(replies) + len(numbers) + 1)
-    return max(
-        (stored for stored in newest if stored.message.id not in replies and stored.sequence not in numbers),
-        key=lambda one: one.sequence,
-        default=None,
-    )
+    limit = len(replies) + len(numbers) + FEW
+    while True:
+        newest = store.messages(conversation_id, limit=limit)
+        found = [one for one in newest if one.message.id not in replies and one.sequence not in numbers]
+        told = [one for one in found if not _is_notice(one.message)]
+        if told or len(newest) < limit:
+            return max(told or found, key=lambda one: one.sequence, default=None)
+        limit *= 2
+
+
+def _is_notice(message: ConversationMessage) -> bool:
+    """Return whether bullpen only told something: how much of a budget is used, or who stands in for whom."""
+    routing = message.routing
+    is_about_nothing = routing is None or not (routing.resolved_addressees or routing.parent_message_id)
+    return message.speaker.type == "system" and is_about_nothing

@@ -340,7 +340,7 @@ class TurnLoop:
             turn=running.turn,
             end=end,
             seconds=running.seconds,
-            worked=running.worked,
+            asked=running.asked.seconds,
             notes=self._toolbox.not_followed(markers, running),
         )
         stored = await self._journal.commit_message(build)
@@ -368,7 +368,9 @@ class TurnLoop:
                 self._state.put_back(turn)
                 return
             await self._begin(running, _no_prompt(self._agents.of(turn)))
-        await self._journal.commit(turn_ends(self._state, turn, end, seconds=running.seconds, worked=running.worked))
+        await self._journal.commit(
+            turn_ends(self._state, turn, end, seconds=running.seconds, asked=running.asked.seconds)
+        )
         await self._stand_ins.note_quota(running)
         self._forget(running)
         await retry_if_it_says_so(self._journal, self._team.limits, turn, end)

@@ -288,6 +288,11 @@ def without_turn(progress: Progress, turn_id: str) -> Progress:
     )
 
 
+def without_asked(progress: Progress, asked: float, at: int) -> Progress:
+    """Return the progress after a turn in which people were asked for some seconds: no limit counts those."""
+    return replace(progress, since=max(progress.since, min(progress.since + round(1_000 * asked), at)))
+
+
 def with_usage(progress: Progress, member: str, used: MemberUsage) -> Progress:
     """Return the progress with what a member's turn used, no matter how it ended."""
     return replace(
