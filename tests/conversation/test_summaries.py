@@ -372,3 +372,25 @@ def test_who_remembers_by_itself_gets_a_summary_when_its_session_is_rebuilt(reme
     continued, rebuilt = asyncio.run(play())
     assert SUMMARY not in continued
     assert SUMMARY in rebuilt
+
+
+def test_a_summary_answers_nothing_and_hides_nothing_from_who_wrote_it(old: Stage) -> None:
+    old.agent("a", "Well? [ASK: yes | no]", FAIL, SUMMARY, "Done.", window=3)
+
+    async def play() -> None:
+        async with old.open() as conversation:
+            await notes(conversation, "one", "two", "three", "four")
+            await ask(conversation, "@a go")
+            assert list(conversation.progress.asks) == ["1"]
+            await conversation.ask("a", by="kim")
+            await conversation.until_quiet()
+            await conversation.skip()
+            await sum_up(conversation)
+            assert list(conversation.progress.asks) == ["1"]
+            await ask(conversation, "@a and now?")
+
+    asyncio.run(play())
+    # In the turn in which it summed up, it was not told that the one before had failed.
+    summed_up, after = old.prompts("a")[-2:]
+    assert "turn 2" not in summed_up
+    assert "turn 2" in after

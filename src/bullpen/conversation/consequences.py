@@ -188,16 +188,17 @@ def agent_reply(
         used = with_own_session(used, agent.name, end.memory)
     asks = {} if is_apart else new_asks(agent.name, text, markers, turn.id, end.at)
     progress = replace(
-        with_reply(used, agent.name, text, _first_agent(team, turns)),
+        # Each summary says much of what the one before said.
+        with_reply(used, agent.name, text, _first_agent(team, turns)) if summary is None else used,
         turns_made=before.turns_made + len(turns),
         message_number=max(before.message_number, message_number(message_id)),
-        misses=_misses(before.misses, agent, missed, route),
+        misses=_misses(before.misses, agent, missed, route) if summary is None else before.misses,
         missed=missed or _still_missed(before, lambda earlier: earlier.sender == agent.name),
         handed_over={**before.handed_over, **handed_over},
         unallowed={**before.unallowed, **{new.id: agent.name for new in unallowed}},
         rounds={**before.rounds, **new_round(route, turns, agent.name)},
         blind={**before.blind, **new_blind(turns, is_blind=route.is_blind)},
-        asks={**asks_without(before.asks, (agent.name,)), **asks},
+        asks={**asks_without(before.asks, (agent.name,)), **asks} if summary is None else before.asks,
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
     if summary is not None:

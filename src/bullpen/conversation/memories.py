@@ -1,6 +1,7 @@
 """Memories: in which session a turn runs, and what its member's session holds after it."""
 
 import hashlib
+from collections.abc import Collection
 from uuid import uuid4
 
 from msgspec.structs import replace
@@ -111,29 +112,29 @@ class Memories:
         turns = self._store.unanswered(self._conversation_id, first=after, last=last)
         return [turn for turn in turns if turn.member == member]
 
-    def unfinished_note(self, turn: WaitingTurn) -> str:
+    def unfinished_note(self, turn: WaitingTurn, summaries: Collection[int] = ()) -> str:
         """Return what the agent of a turn should know about its turns since its last reply."""
-        turns = self._ended_badly(turn.member, after=self._last_reply(turn.member))
+        turns = self._ended_badly(turn.member, after=self._last_reply(turn.member, summaries))
         return unfinished_note(self._store, self._conversation_id, turns)
 
-    def files_note(self, turn: WaitingTurn, plan: SessionPlan | None) -> str:
+    def files_note(self, turn: WaitingTurn, plan: SessionPlan | None, summaries: Collection[int] = ()) -> str:
         """Return what the agent of a turn should know of files that were put back, or that people changed."""
         # Who is given the conversation again is told of it again.
         knows = plan is not None and plan.left is not None
-        after = self._last_reply(turn.member) if knows else 0
+        after = self._last_reply(turn.member, summaries) if knows else 0
         return files_note(self._store, self._conversation_id, after)
 
-    def checks_note(self, turn: WaitingTurn) -> str:
+    def checks_note(self, turn: WaitingTurn, summaries: Collection[int] = ()) -> str:
         """Return what the agent of a turn should know of the checks after its last one."""
-        return checks_note(self._store, self._conversation_id, turn.member, self._last_reply(turn.member))
+        return checks_note(self._store, self._conversation_id, turn.member, self._last_reply(turn.member, summaries))
 
-    def _last_reply(self, member: str) -> int:
-        """Return the number of a member's last message, or of one long ago."""
+    def _last_reply(self, member: str, summaries: Collection[int]) -> int:
+        """Return the number of a member's last message, or of one long ago; in a summary it was told of nothing."""
         last = self._store.message_count(self._conversation_id)
         first = max(last - LOOK_BACK, 0)
         envelopes = self._store.envelopes(self._conversation_id, after=first, before=last + 1)
         own = (number for number, one in enumerate(envelopes, start=first + 1) if one.speaker_id == member)
-        return max(own, default=first)
+        return max((number for number in own if number not in summaries), default=first)
 
     def after(
         self,

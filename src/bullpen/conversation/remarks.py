@@ -25,9 +25,10 @@ def remark_for(
 ) -> str:
     """Return what the agent of a turn should know. Reads the store."""
     missed = progress.misses.get(turn.member, "") if team.hand_over_note else ""
+    summaries = frozenset(summary.number for summary in progress.summaries)
     notes = (
-        *(missed, memories.unfinished_note(turn), memories.files_note(turn, plan)),
-        memories.checks_note(turn),
+        *(missed, memories.unfinished_note(turn, summaries), memories.files_note(turn, plan, summaries)),
+        memories.checks_note(turn, summaries),
         conflicts.note_for(turn.member, progress),
         ONE_OF_SEVERAL if is_one_of_several else "",
         *(for_builder(one) for one in progress.reviews.values() if one.state == "building" and one.turn == turn.id),

@@ -58,7 +58,7 @@ class Summaries:
                 at=at,
                 has_mentions=False,
             )
-            return asked_in(entry, asked, member.name, (NOT_FOLLOWED,) if markers.next else ())
+            return asked_in(self._state, entry, asked, member.name, (NOT_FOLLOWED,) if markers.next else ())
 
         return build
 

@@ -32,16 +32,19 @@ LAST_INTENT = DEFAULT_INTENT + 1
 """When nobody else is waiting."""
 
 
-def asked_in(entry: Entry, asked: AskedSummary, member: str, notes: tuple[str, ...] = ()) -> Entry:
+def asked_in(
+    state: ConversationState, entry: Entry, asked: AskedSummary, member: str, notes: tuple[str, ...] = ()
+) -> Entry:
     """Return the entry of a person's message that asks one member to answer, as one that asks it for a summary.
 
-    The message goes to everyone: what is in it may be in the summary, which others are given later.
+    The message goes to everyone: what is in it may be in the summary, which others are given later. It answers nothing
+    that the member has asked.
     """
     message, said, progress = entry.message, entry.said, entry.change.progress
     if message is None or said is None or message.routing is None or progress is UNSET:
         raise TypeError("only a message can ask for a summary")
     message = replace(message, routing=replace(message.routing, resolved_addressees=()))
-    progress = _with_asked(progress, entry.turns[0].id, asked)
+    progress = _with_asked(replace(progress, asks=state.progress.asks), entry.turns[0].id, asked)
     said = replace(said, message=message, reason=asks_for(member, asked), notes=notes)
     return replace(entry, message=message, said=said, change=replace(entry.change, progress=progress))
 
