@@ -148,3 +148,7 @@ def test_any_text_is_read(text: str) -> None:
 def test_a_long_reply_is_read_in_a_moment() -> None:
     assert verdict_in_words("please " * 2_500) is None
     assert verdict_in_words("LGTM. " * 100_000) is None
+
+
+def test_a_request_in_a_very_long_sentence_is_not_overlooked() -> None:
+    assert verdict_in_words(f"LGTM.\n\nI read {'all of it and ' * 100}please fix the typo.") == "changes"

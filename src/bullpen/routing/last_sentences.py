@@ -78,7 +78,7 @@ def last_sentences(text: str, visible: str) -> list[Sentence]:
 def all_sentences(text: str, visible: str) -> list[str]:
     """Return all sentences of a text without code, quotes and tables. `visible` is `text` without code."""
     paragraphs = _PARAGRAPH_END.split(_prose(text, visible).strip())
-    return [sentence.text for paragraph in paragraphs for sentence in _sentences(paragraph)]
+    return [sentence.text for paragraph in paragraphs for sentence in _sentences(paragraph, longest=len(text))]
 
 
 def _ending(text: str, visible: str) -> tuple[str, bool]:
@@ -95,13 +95,13 @@ def _prose(text: str, visible: str) -> str:
     return _HIDDEN_LINE.sub("", _TABLE_ROW.sub("", words))
 
 
-def _sentences(paragraph: str) -> list[Sentence]:
+def _sentences(paragraph: str, longest: int = LONGEST_SENTENCE) -> list[Sentence]:
     found: list[Sentence] = []
     for line in _LINE_END.split(paragraph):
         item = _LIST_ITEM.match(line)
         for part in _SENTENCE_END.split(line[item.end() :] if item else line):
             words = " ".join(part.split()).translate(_PLAIN)
-            if words and len(words) <= LONGEST_SENTENCE:
+            if words and len(words) <= longest:
                 found.append(Sentence(words, item is not None, not found))
     return found
 
