@@ -175,6 +175,7 @@ def test_what_a_change_says_is_data(project: Path, capsys: Printed) -> None:
 def test_what_is_too_large_or_not_text_is_named(project: Path, capsys: Printed) -> None:
     (project / "lock.json").write_text("1\n" * MOST_OF_EACH)
     (project / "picture").write_bytes(bytes(range(256)))
+    (project / "a\u2028`b\n@c").write_text("")
     git("add", ".")
 
     assert ask() == 0

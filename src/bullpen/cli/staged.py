@@ -33,7 +33,8 @@ class Staged(Struct, frozen=True, kw_only=True):
 
 def staged() -> Staged | None:
     """Return what is staged; None if nothing is."""
-    numbers = [line.split("\t", 2) for line in git(*DIFF, "--numstat").splitlines()]
+    # Not splitlines: a name may contain what ends a line elsewhere.
+    numbers = [line.split("\t", 2) for line in git(*DIFF, "--numstat").split("\n") if line]
     if not numbers:
         return None
     added, removed = (sum(int(row[column]) for row in numbers if row[column].isdigit()) for column in (0, 1))
