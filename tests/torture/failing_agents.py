@@ -59,6 +59,12 @@ class FailingAgents:
         self.runs: list[Run] = []
         self.spent = 0
         """Tokens since a person last spoke or continued, of turns that have ended."""
+        self.budgets: dict[str, int] = {}
+        """What the team file gives: tokens to all of them, which is "", and turns to some members."""
+        self.caps: dict[str, int] = {}
+        """What a person has raised that to."""
+        self.used: Counter[str] = Counter()
+        """How much of each is used, by turns that have ended."""
         self.conversation: Conversation | None = None
         self.names: list[str] = []
         self._rests: dict[str, int] = {}
@@ -69,6 +75,12 @@ class FailingAgents:
     def wake_all(self) -> None:
         """Note that a person wants every program to be tried again."""
         self._rests.clear()
+
+    def raise_budgets(self) -> None:
+        """Note that a person has raised what is used up."""
+        for whose, amount in self.budgets.items():
+            if self.used[whose] >= self.caps[whose]:
+                self.caps[whose] = max(self.caps[whose], self.used[whose]) + amount
 
     def begins(self, turn: WaitingTurn, agent: MemberAgent) -> None:
         """Check that a turn may begin that was just taken out of the queue."""
@@ -83,12 +95,18 @@ class FailingAgents:
             self.problems.append(f"{where} was asked while it rests")
         if limits.tokens is not None and self.spent >= limits.tokens:
             self.problems.append(f"{where} began beyond the cap: {self.spent} of {limits.tokens} tokens were used")
+        for whose in ("", member.name):
+            if whose in self.caps and self.used[whose] >= self.caps[whose]:
+                spent = f"{self.used[whose]} of {self.caps[whose]} are used"
+                self.problems.append(f"{where} began beyond the budget of {whose or 'all'}: {spent}")
 
     def ended(self, turn_id: str) -> None:
         """Note that the end of a turn is stored."""
         for run in self.runs:
             if run.turn == turn_id:
                 self.spent += run.tokens
+                self.used[""] += run.tokens
+                self.used[run.role] += 1
                 self._rests[run.program] = max(run.rest, self._rests.get(run.program, 0))
 
     async def take_turn(self, agent: MemberAgent, given: Any, running: RunningTurn, *, emit: Any) -> Reply:

@@ -46,6 +46,12 @@ MISTAKES = {
         '        if reason := "":\n',
         BEYOND,
     ),
+    "a budget is looked at too late": (
+        "bullpen.routing.budgets",
+        "        return self.used >= self.cap\n",
+        "        return self.used >= 2 * self.cap\n",
+        "began beyond the budget",
+    ),
     "what a failed turn used is not counted": (
         "bullpen.conversation.consequences",
         "    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure, seconds=worked))\n",

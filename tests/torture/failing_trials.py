@@ -56,6 +56,9 @@ class Trial:
         lines += ["identical_replies = 1000", f"overload_retries = {chance.choice([0, 0, 2])}"]
         if chance.random() < 0.5:
             lines.append(f"tokens = {chance.randint(100, 2000)}")
+        if chance.random() < 0.4:
+            self.agents.budgets[""] = self.agents.caps[""] = chance.randint(500, 4000)
+            lines += ["[budget]", f"tokens = {self.agents.caps['']}"]
         lines += ['[[member]]\nname = "kim"']
         for name in names:
             others = [other for other in (*names, *PROGRAMS) if other != name]
@@ -66,6 +69,11 @@ class Trial:
                 f'model = "m{chance.randint(1, 2)}"\npermissions = "{may}"\n'
                 f'stand_in = {json.dumps(by)}\nmemory = "shared"'
             )
+            if by and chance.random() < 0.3:
+                lines.append("stand_in_at = 0.5")
+            if chance.random() < 0.2:
+                self.agents.budgets[name] = self.agents.caps[name] = chance.randint(1, 5)
+                lines.append(f"budget = {{ turns = {self.agents.caps[name]} }}")
         path = self.folder / "team.toml"
         path.write_text("\n".join(lines), encoding="utf-8")
         return path
@@ -138,6 +146,15 @@ class Trial:
         if conversation.progress.blocked:
             # A turn before it failed and was left, or it may do more than who asked for it.
             await conversation.drop()
+            return True
+        if any(use.is_reached for use in conversation.budget_uses):
+            agents.counts["budgets used up"] += 1
+            if self.chance.random() < 0.5:
+                await conversation.drop()
+            else:
+                agents.spent = 0
+                agents.raise_budgets()
+                await conversation.raise_budgets()
             return True
         agents.counts["slept"] += 1
         rests = [rest.until for rest in conversation.progress.rests.values() if rest.until > self.clock.now()]

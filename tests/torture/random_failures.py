@@ -48,16 +48,16 @@ def found_by(teams: int, seed: int, mistake: str = "") -> dict[str, Any]:
 TORTURE = Torture(
     name="random failures",
     does=(
-        "In random teams, with random stand-ins, permissions and limits, agents fail at random: out of quota with and "
-        "without a time at which it comes back, overloaded, not signed in, not installed, crashed, too slow; some "
-        "after they have used a tool or changed a file. Others answer, hand over, thank or only say that something "
-        "failed. A person retries, skips, continues or drops what is left, and conversations are closed and opened "
-        "on the way."
+        "In random teams, with random stand-ins, permissions, limits and budgets, agents fail at random: out of quota "
+        "with and without a time at which it comes back, overloaded, not signed in, not installed, crashed, too slow; "
+        "some after they have used a tool or changed a file. Others answer, hand over, thank or only say that "
+        "something failed. A person retries, skips, raises, continues or drops what is left, and conversations are "
+        "closed and opened on the way."
     ),
     promise=(
         "every turn ends in exactly one state, and is answered and taken over at most once; no program is asked while "
-        "it rests; nobody takes over a turn that changed files without a person's yes; no turn begins once a limit is "
-        "reached; and nobody is woken by a failure, a stand-in's announcement or a thank-you."
+        "it rests; nobody takes over a turn that changed files without a person's yes; no turn begins once a limit "
+        "or a budget is reached; and nobody is woken by a failure, a stand-in's announcement or a thank-you."
     ),
     run=run,
     fault=f"{len(MISTAKES)} mistakes, one after the other: " + "; ".join(MISTAKES) + ". Each must be found.",

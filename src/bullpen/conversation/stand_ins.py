@@ -66,7 +66,9 @@ class StandIns:
             return ""
         rests, tried = self._progress.rests, self._progress.tried.get(turn.id, ())
         is_spared = bool(why_spared(self._progress, member, now))
-        by = awake(self._team, member, rests, now, tried, is_spared=is_spared) or member.name
+        able = partial(awake, self._team, member, rests, now, is_spared=is_spared)
+        # Who has tried it and rested since may try it again, before anybody is asked who rests now.
+        by = able(tried) or able() or member.name
         before = self._progress.standing.get(member.name, member.name)
         self._agents.choose(turn, by)
         if by == before:
@@ -126,7 +128,7 @@ class StandIns:
             return False
         if not self._team.member(turn.member).stand_in and (kind != "overloaded" or self._retries_left(turn) <= 0):
             return False
-        if kind == "not_installed":
+        if kind == "not_installed" and not running.has_begun:
             return True
         if agent.spec.stream != "text" and not (running.has_acted and may_change_files(agent)):
             return True
