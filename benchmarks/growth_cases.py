@@ -47,6 +47,9 @@ from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.keys import KeyReader, Pressed, Typed
 from bullpen.terminal.line_editor import LineEditor
 from bullpen.terminal.wrapping import Wrapper, wrapped
+from bullpen.text.excerpt import excerpt
+from bullpen.text.fence import fenced
+from bullpen.text.patch_excerpt import patch_excerpt
 from bullpen.text.safe import EscapeStripper, printable, strip_escape_sequences
 from bullpen.turn_events import TextDelta
 from bullpen.web.growing_markdown import GrowingMarkdown
@@ -54,6 +57,17 @@ from bullpen.web.markdown import render
 
 KIBIBYTE = 1024
 LONG_PASTE = 50_000
+ATTACHED = (
+    "ok\n",
+    "an error\n",
+    "~",
+    "~~~~\n",
+    "x",
+    "diff --git a/x b/x\n+y\n",
+    "diff --git a/ b/",
+    "AssertionErrorError ",
+)
+"""Logs and patches."""
 AGENT = "claude-code"
 WRITTEN = (
     "- `code` and text\n",
@@ -225,12 +239,19 @@ def _about_texts() -> Iterator[Case]:
     for unit in ("a", "e\u0301", "🇩🇪", "👩‍💻"):
         yield Case(f"cut {unit!r} between characters", 16 * KIBIBYTE, partial(_cut, unit))
 
+    for unit in ATTACHED:
+        yield Case(f"take parts of {unit!r} for a message", 64 * KIBIBYTE, partial(_on_text, _attach, unit))
     for unit in GUARDED:
         yield Case(f"guard {unit!r} in a message", 4 * KIBIBYTE, partial(_on_text, _guard, unit))
     for unit in ESCAPES:
         strip = strip_escape_sequences
         yield Case(f"strip {unit!r} from a reply", 8 * KIBIBYTE, partial(_on_text, strip, unit))
         yield Case(f"strip {unit!r} piece by piece", 4 * KIBIBYTE, partial(_on_text, _strip_pieces, unit))
+
+
+def _attach(text: str) -> object:
+    patch_excerpt(text, most_of_each=4 * KIBIBYTE, most=8 * KIBIBYTE)
+    return fenced(excerpt(text, 8 * KIBIBYTE).text)
 
 
 def _guard(text: str) -> object:
