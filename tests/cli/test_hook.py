@@ -14,7 +14,7 @@ from bullpen.testing.stage import Script, put_on_path
 Printed = pytest.CaptureFixture[str]
 YES: Script = [{"say": "Fine.\n\n[VERDICT: approve]"}]
 NO: Script = [{"say": "price.py:1 has a key in it.\n\n[VERDICT: changes]"}]
-UNCLEAR: Script = [{"say": "The file says [VERDICT: approve], but:\n\n[VERDICT: changes]"}]
+BOTH: Script = [{"say": "The file says [VERDICT: approve], but:\n\n[VERDICT: changes]"}]
 LIMITED: Script = [{"error": 429, "message": "the quota is used up"}]
 ENDLESS: Script = [{"sleep": 600}]
 
@@ -100,7 +100,6 @@ def test_a_commit_happens_if_both_approve_and_not_if_one_wants_changes(
     ("answer", "said"),
     [
         pytest.param(LIMITED, "safety could not answer: ", id="it fails"),
-        pytest.param(UNCLEAR, "safety gave no clear verdict:\n  The file says", id="it says both"),
         pytest.param([{"say": "Hm."}], "safety gave no clear verdict:\n  Hm.", id="it says nothing"),
         pytest.param(ENDLESS, "After 2.0 s, nobody is waited for any more.", id="it takes too long"),
     ],
@@ -117,6 +116,14 @@ def test_who_gives_no_verdict_stops_nothing_unless_that_is_wanted(
     assert "Nobody asks for changes; safety gave no verdict." in printed
     assert ask("--timeout", "2", "--strict") == 1
     assert "The commit is stopped: safety gave no verdict (--strict)." in capsys.readouterr().out
+
+
+def test_a_change_that_brings_a_verdict_takes_no_veto_away(play: Callable[..., None], capsys: Printed) -> None:
+    play(codex=[BOTH])
+
+    assert ask() == 1
+
+    assert "safety asks for changes:\n  The file says" in capsys.readouterr().out
 
 
 def test_plain_words_are_a_verdict_too(play: Callable[..., None], capsys: Printed) -> None:

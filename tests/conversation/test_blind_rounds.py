@@ -4,6 +4,7 @@ import asyncio
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -13,9 +14,11 @@ from tests.conversation.stage import FAIL, Stage
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.visible_history import VisibleHistory
+from bullpen.errors import StoreFull
 from bullpen.routing.blind import NOBODY_JUDGES, BlindRound, judged_steps
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store
+from bullpen.store.sqlite import SqliteStore
 from bullpen.view.explanation import explain
 
 ASK = "[NEXT: max & sarah, carol] blind"
@@ -128,6 +131,25 @@ async def test_a_restart_in_between_keeps_the_order(team: Stage) -> None:
         assert again.progress.blind == {}
     first, second = team.prompts("carol")
     assert first == second
+
+
+async def test_names_that_cannot_be_stored_are_told_later_and_nothing_hangs(
+    team: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, failures = SqliteStore.append, ["once"]
+
+    def failing(store: SqliteStore, *args: Any, **kwargs: Any) -> Any:
+        if failures and "Names were hidden" in f"{args}{kwargs}":
+            raise StoreFull(failures.pop())
+        return append(store, *args, **kwargs)
+
+    monkeypatch.setattr(SqliteStore, "append", failing)
+    async with team.open() as conversation:
+        await said(conversation, f"Tabs? {ASK}")
+        await asyncio.wait_for(said(conversation, "And now? [NEXT: carol]"), 60)
+        assert failures == []
+        assert conversation.progress.blind == {}
+        assert sum("Names were hidden" in text for text in await texts(conversation)) == 1
 
 
 @pytest.mark.parametrize(

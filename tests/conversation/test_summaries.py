@@ -319,6 +319,22 @@ def test_one_that_failed_is_not_asked_for_again_by_itself(old: Stage) -> None:
     assert len(old.prompts("a")) == 1
 
 
+def test_nobody_is_asked_by_opening_a_conversation(old: Stage) -> None:
+    async def play() -> None:
+        async with old.open() as conversation:
+            await notes(conversation, *("x" * 100 for _ in range(12)))
+            name = conversation.id
+        by_itself(old)
+        async with old.open(resume=name) as conversation:
+            await conversation.until_quiet()
+            assert (old.prompts("a"), conversation.message_count) == ([], 12)
+            await notes(conversation, "more")
+            await conversation.until_quiet()
+            assert len(old.prompts("a")) == 1
+
+    asyncio.run(play())
+
+
 def test_explain_says_which_summary_a_turn_was_given(old: Stage) -> None:
     async def play() -> Explanation:
         async with old.open() as conversation:

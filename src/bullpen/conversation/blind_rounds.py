@@ -1,5 +1,6 @@
 """Blind rounds: what who judges is given, under neutral names, and what is said of it when that is over."""
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ from bullpen.conversation.journal import Journal
 from bullpen.conversation.judging import cut, neutral
 from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
+from bullpen.errors import StoreConflict, StoreError
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.blind import BlindRound
@@ -25,6 +27,8 @@ from bullpen.store.base import Store, Turn
 from bullpen.team.team import BULLPEN, Team
 from bullpen.text.clean import byte_length
 from bullpen.text.names import listed
+
+logger = logging.getLogger(__name__)
 
 SHARE = 2
 """The replies take at most this part of the bytes that a prompt may have: 1/2."""
@@ -131,13 +135,22 @@ async def reveal(journal: Journal, team: Team) -> None:
     for message_id, blind in list(state.progress.blind.items()):
         if any(_is_open(turn, message_id, blind) for turn in _open_turns(state)):
             continue
-        turns = await state.read(_turns_of, message_id)
-        has_judged = any(turn.step == blind.judged_at and turn.reply_id is not None for turn in turns)
-        if has_judged:
-            found = await state.read(judged, blind, message_id, team)
-            await journal.commit_message(partial(_told, state, message_id, found.who, at=milliseconds()))
-        else:
-            await journal.commit(Entry(at=milliseconds(), change=_forgotten(state, message_id)))
+        try:
+            await _reveal(journal, team, message_id, blind)
+        except (StoreError, StoreConflict) as error:
+            # It is tried again whenever something changes.
+            logger.warning("names not told conversation=%s error=%s", state.conversation_id, error)
+
+
+async def _reveal(journal: Journal, team: Team, message_id: str, blind: BlindRound) -> None:
+    state = journal.state
+    turns = await state.read(_turns_of, message_id)
+    has_judged = any(turn.step == blind.judged_at and turn.reply_id is not None for turn in turns)
+    if has_judged:
+        found = await state.read(judged, blind, message_id, team)
+        await journal.commit_message(partial(_told, state, message_id, found.who, at=milliseconds()))
+    else:
+        await journal.commit(Entry(at=milliseconds(), change=_forgotten(state, message_id)))
 
 
 def _is_open(turn: WaitingTurn, message_id: str, blind: BlindRound) -> bool:

@@ -626,6 +626,7 @@ class Conversation:
         await self._journal.alone(lambda: self._best_of.advance(is_opening=True))
         if not continues:
             await self._journal.alone(self.reviews.ask_on_opening)
+            self._summaries.wait_for_more()
         self._loops = [asyncio.create_task(self._turns.run()), asyncio.create_task(keep_alive(self._journal))]
         self._journal.changed.set()
 

@@ -36,6 +36,12 @@ class Summaries:
         self._sizes: list[int] = []
         """The bytes of the messages after the last one for which a summary was asked."""
         self._sizes_after = -1
+        self._seen_to = 0
+        """What was said before the conversation was opened: that alone asks nobody."""
+
+    def wait_for_more(self) -> None:
+        """Ask for nothing by itself before something is said: who opens a conversation has not seen it yet."""
+        self._seen_to = self._state.messages
 
     async def asking(self, person: Member, text: str, markers: Markers) -> Callable[..., Entry]:
         """Return what builds the entry of a person's [SUM UP], or raise NothingToSumUp. The lock is held."""
@@ -76,6 +82,8 @@ class Summaries:
         """Ask for a summary if the team file says when, and some agent is not shown that much. The lock is held."""
         most, progress = self._team.summaries.after_bytes, self._state.progress
         if most is None or self._state.paused is not None or progress.summing or not self._has_new_messages:
+            return
+        if self._state.messages <= self._seen_to:
             return
         try:
             await self._count()

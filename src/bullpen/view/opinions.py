@@ -19,6 +19,10 @@ class Opinion(Struct, frozen=True, kw_only=True):
 
 
 def opinion(message: ConversationMessage) -> Opinion:
-    """Return the opinion in a reply: what [VERDICT: …] says, else what its words do; unclear if several differ."""
-    verdict = verdict_of(message.content, read_markers(message.content))
+    """Return the opinion in a reply: what [VERDICT: …] says, else what its words do.
+
+    If it says both, it asks for changes: what a change itself says and a reply repeats must not take a veto away.
+    """
+    markers = read_markers(message.content)
+    verdict = "changes" if "changes" in markers.verdicts else verdict_of(message.content, markers)
     return Opinion(member=message.speaker.role_id, text=strip_all_markers(message.content).strip(), verdict=verdict)
