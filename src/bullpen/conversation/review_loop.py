@@ -125,6 +125,11 @@ class ReviewLoop:
             approved = replace(one, state="approved", turns=())
             await self._journal.commit(reviews.changed(self._state, approved, at=at))
             return
+        if not files:
+            # Its worker may be away.
+            why = f"{one.reviewer} approved, but the files cannot be looked at now, so they may have changed since."
+            await self._journal.commit(reviews.ask_people(self._state, asking(one, why), at=at))
+            return
         changes = await self._changes(one.builder, given, files)
         if one.has_rounds_left:
             build = partial(reviews.ask_again, self._state, one.builder, files, changes, at=at)
