@@ -926,3 +926,29 @@ def test_what_is_wrong_with_a_reviewer_is_said(keys: str, problem: str) -> None:
 def test_a_line_for_stand_ins_is_a_share_and_needs_one(keys: str, problem: str) -> None:
     _, problems = examine_team(f'[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n{keys}\n')
     assert [problem in str(one) for one in problems] == [True], problems
+
+
+@pytest.mark.parametrize(
+    ("summaries", "visibility", "problem"),
+    [
+        ('summarizer = "maks"', "all", "there is no such agent: 'maks'"),
+        ('summarizer = "kim"', "all", "there is no such agent: 'kim'"),
+        ('summarizer = "max"', "addressed", "may not see what it would sum up"),
+        ("after_bytes = 1000", "addressed", "nobody can write summaries"),
+        ("after_bytes = 0", "all", "a whole number of at least 1"),
+    ],
+)
+def test_who_sums_up_must_be_an_agent_that_sees_everything(summaries: str, visibility: str, problem: str) -> None:
+    text = f"""
+[summaries]
+{summaries}
+[[member]]
+name = "kim"
+[[member]]
+name = "max"
+agent = "claude"
+visibility = "{visibility}"
+"""
+    [found] = examine_team(text)[1]
+    assert problem in str(found)
+    assert found.line == 3
