@@ -222,6 +222,7 @@ async def test_a_restart_changes_nothing(team: Stage, way: str) -> None:
     async with team.open(resume=conversation.id) as conversation:
         await conversation.until_quiet()
         assert asked(conversation) == before
+        assert events_so_far(conversation, BudgetReached) == [BudgetReached(member="a", text=before[0][0])]
         assert conversation.paused is None
         assert waiting(conversation) == ["a"]
         if way == "drop":
@@ -286,3 +287,17 @@ async def test_a_notice_is_not_what_somebody_is_asked_about(team: Stage) -> None
         await conversation.until_quiet()
         last = await conversation.read(lambda store, id_: store.message(id_, turn.message_id))
         assert last.message.content == "One."
+
+
+async def test_a_team_file_without_the_budget_asks_nobody_about_it(team: Stage) -> None:
+    spending(team, "a", "One.", "Two.", budget=budget(tokens=50))
+    async with team.open() as conversation:
+        await tell(conversation, "Go. [NEXT: a]")
+        await tell(conversation, "Go. [NEXT: a]")
+        assert conversation.progress.spent == ("a",)
+    del team.members["a"]["budget"]
+    async with team.open(resume=conversation.id) as conversation:
+        assert (asked(conversation), conversation.progress.spent) == ([], ())
+        await conversation.continue_turns()
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "a: Two."

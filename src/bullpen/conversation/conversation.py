@@ -619,7 +619,7 @@ class Conversation:
         entry = resume(self.team, self._state, at=milliseconds(), continues=continues)
         if entry is not None or self._state.lost:
             await self._journal.alone(lambda: self._resume(entry, interrupted_at))
-        self._journal.publish(*opening_events(self._state))
+        self._journal.publish(*opening_events(self.team, self._state))
         for turn_id, text in (await self._files.start(adopted)).items():
             await self._journal.shielded(partial(self._ask_to_resolve, turn_id, text, self._decider(None), None))
         self._turns.adopt(adopted)

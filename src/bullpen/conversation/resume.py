@@ -2,6 +2,8 @@
 
 from msgspec.structs import replace
 
+from bullpen.conversation.budget_events import BudgetReached
+from bullpen.conversation.budgets import sentences
 from bullpen.conversation.consequences import undecided_event
 from bullpen.conversation.decisions import turn_names
 from bullpen.conversation.entry import Change, Entry
@@ -47,15 +49,18 @@ def resume(team: Team, state: ConversationState, *, at: int, continues: bool = F
     return Entry(at=at, drops=gone, change=change, events=(Dropped(turns=gone),) if gone else ())
 
 
-def opening_events(state: ConversationState) -> list[ConversationEvent]:
+def opening_events(team: Team, state: ConversationState) -> list[ConversationEvent]:
     """Return the first events for viewers: why no turn begins, and which turns need a decision."""
+    uses = [one for one in budget_uses(team, state.progress) if one.is_reached]
+    budgets = [BudgetReached(member=owner, text=sentences(uses, owner)) for owner in state.progress.spent]
     paused = [] if state.paused is None else [Paused(kind=_kind(state), text=state.paused)]
     unallowed = [Unallowed.of(turn, state.progress.unallowed[turn.id]) for turn in state.unallowed.values()]
     conflicts = [Conflicted.of(turn, conflict) for turn, conflict in state.progress.conflicts.items()]
     rounds = [Unpicked.of(key, one) for key, one in state.progress.rounds.items() if one.state == "asking"]
     reviews = [Unapproved.of(one) for one in state.progress.reviews.values() if one.state == "asking"]
     asks = [Offered.of(turn, ask) for turn, ask in state.progress.asks.items()]
-    return [*paused, *map(undecided_event, state.undecided.values()), *conflicts, *rounds, *reviews, *unallowed, *asks]
+    undecided = map(undecided_event, state.undecided.values())
+    return [*paused, *budgets, *undecided, *conflicts, *rounds, *reviews, *unallowed, *asks]
 
 
 def _kind(state: ConversationState) -> PauseKind:
@@ -107,8 +112,11 @@ def _without_former_members(team: Team, before: Progress) -> Progress:
     """Return what is remembered without members that the team file does not name any more."""
     people = {person.name for person in team.people}
     agents = {agent.name for agent in team.agents}
+    spent = {one.member for one in budget_uses(team, before) if one.is_reached}
     return replace(
         before,
+        # The team file may give more by now, or no budget at all.
+        spent=tuple(owner for owner in before.spent if owner in spent),
         person=before.person if before.person in people else None,
         handed_over={to: by for to, by in before.handed_over.items() if to in people and by in agents},
     )
