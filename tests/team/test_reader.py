@@ -918,7 +918,7 @@ def test_what_is_wrong_with_a_reviewer_is_said(keys: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ("stand_in_at = 0.9", 'needs stand_in, which names who stands in, for example stand_in = ["codex"]'),
+        ("stand_in_at = 0.9", 'needs stand_in, for example stand_in = ["codex"]'),
         ('stand_in_at = 1.5\nstand_in = ["codex"]', "must be a share between 0 and 1, such as 0.9"),
         ('stand_in_at = true\nstand_in = ["codex"]', "must be a share between 0 and 1, such as 0.9"),
     ],

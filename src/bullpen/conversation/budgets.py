@@ -67,7 +67,7 @@ class TurnBudgets:
         return budget_uses(self._team, self._journal.state.progress, now) if self._is_needed else ()
 
     def heard(self, running: RunningTurn, event: Event) -> None:
-        """Look again when a turn says what it has used, or goes on after that."""
+        """Look again when a turn says what it has used, or continues after that."""
         if self._is_needed and (running.reported_at or isinstance(event, Usage)):
             self._journal.changed.set()
 

@@ -165,7 +165,7 @@ class _Reader(TableReader):
         for index, member in enumerate(team.members):
             path: Path = ("member", index, "stand_in")
             if member.stand_in_at is not None and not member.stand_in:
-                text = 'needs stand_in, which names who stands in, for example stand_in = ["codex"]'
+                text = 'needs stand_in, for example stand_in = ["codex"]'
                 self.problem(("member", index, "stand_in_at"), text)
             for by in member.stand_in:
                 if by in people or by == member.name:

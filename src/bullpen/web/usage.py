@@ -51,7 +51,7 @@ class UsagePlot(Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     days: tuple[Day, ...] = ()
     lines: tuple[tuple[float, str], ...] = ()
-    """Heights with what they stand for."""
+    """Heights, each with its label."""
     colors: Mapping[str, str] = {}
     """The names in their colours, the dearest first."""
     unit: str = ""
