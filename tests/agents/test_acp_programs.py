@@ -38,7 +38,10 @@ def played(name: str, command: tuple[str, ...]) -> tuple[list[Event], list[str]]
     return events, methods
 
 
-@pytest.mark.parametrize(("name", "program"), [("auggie", "auggie"), ("qoder", "qodercli"), ("cline", "cline")])
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [("auggie", "auggie"), ("cline", "cline"), ("openhands", "openhands"), ("qoder", "qodercli")],
+)
 def test_who_wants_an_account_says_so_before_anything_is_asked(name: str, program: str) -> None:
     events, methods = played(name, (program, "--acp"))
 

@@ -54,8 +54,8 @@ MISTAKES = {
     ),
     "what a failed turn used is not counted": (
         "bullpen.conversation.consequences",
-        "    used = with_usage(state.progress, turn.member, usage_of_turn(end.usage, end.failure, seconds=worked))\n",
-        "    used = state.progress\n",
+        "    used = without_asked(with_usage(state.progress, turn.member, own), asked, end.at)\n",
+        "    used = without_asked(state.progress, asked, end.at)\n",
         BEYOND,
     ),
 }
