@@ -126,7 +126,7 @@ async def test_nobody_elses_verdict_counts(project: Reviewed) -> None:
         with conversation.viewing() as viewer:
             await said(conversation, "[NEXT: max] Build it.")
         events = [numbered.event async for numbered in viewer]
-        assert conversation.progress.reviews == {}
+        assert state(conversation) == ("building", 0)
         assert await senders(conversation) == ["kim", "max", "carol"]
     notes = [note for event in events if isinstance(event, Said) for note in event.notes]
     assert notes == [
@@ -326,6 +326,68 @@ async def test_a_reviewer_that_was_asked_at_the_same_time_reviews_after_that(pro
         assert sorted((await senders(conversation))[1:3]) == ["max", "sarah"]
         assert (await senders(conversation))[3:] == ["sarah", "bullpen"]
         assert state(conversation) == ("approved", 1)
+
+
+async def test_who_hands_over_to_the_reviewer_is_reviewed_whoever_else_is_in_the_relay(project: Reviewed) -> None:
+    project.builder_says("Done. [NEXT: sarah]")
+    project.reviewer(APPROVE)
+    project.stage.agent("carol", "I am carol.")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max, carol] Build it.")
+        assert sorted(await senders(conversation)) == ["bullpen", "carol", "kim", "max", "sarah"]
+        assert state(conversation) == ("approved", 1)
+
+
+@pytest.mark.parametrize("words", ["Is that so? [NEXT: carol]", "Shall I? [ASK: Which? | this | that]"])
+async def test_what_was_done_before_the_builder_was_done_is_reviewed_with_the_rest(
+    project: Reviewed, words: str
+) -> None:
+    first = f"{ADDS_A_LINE}; touch ../begun; echo '{words}'"
+    project.agent("max", f"test -e ../begun || {{ {first}; }}", workspace="shared")
+    project.reviewer(APPROVE)
+    project.stage.agent("carol", "I am carol.")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert "sarah" not in await senders(conversation)
+        assert conversation.progress.reviews["max"].sentence == "sarah reviews max: round 1 of 5, waiting for max"
+        name = conversation.id
+    async with project.stage.open(resume=name) as conversation:
+        await said(conversation, "[NEXT: max] This. And that is all.")
+        assert state(conversation) == ("approved", 1)
+        assert len(conversation.progress.reviews["max"].rounds[0].turns) == 2
+
+
+async def test_one_that_changed_nothing_and_handed_over_to_another_is_not_waited_for(project: Reviewed) -> None:
+    project.agent("max", "echo 'What do you think? [NEXT: carol]'", workspace="shared")
+    project.reviewer(APPROVE)
+    project.stage.agent("carol", "I am carol.")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Look at it.")
+        assert conversation.progress.reviews == {}
+
+
+async def test_a_builder_that_asks_another_in_a_later_round_is_still_waited_for(project: Reviewed) -> None:
+    again = "echo 'Like that? [NEXT: carol]'"
+    project.agent("max", f"{ADDS_A_LINE}; test -e ../begun && {again}; touch ../begun", workspace="shared")
+    project.reviewer(CHANGES, APPROVE)
+    project.stage.agent("carol", "I am carol.")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        await said(conversation, "[NEXT: carol] Go on.")
+        one = conversation.progress.reviews["max"]
+        assert (one.state, one.why_asked, len(one.rounds)) == ("building", "", 1)
+
+
+async def test_only_a_person_gives_more_rounds(project: Reviewed) -> None:
+    project.builder_says("[NEXT: sarah]")
+    project.reviewer(CHANGES, most_rounds=1)
+    project.stage.agent("carol", [{"sleep": 1}, {"say": "Once more. [NEXT: max]"}])
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max, carol] Build it.")
+        assert sorted(await senders(conversation)) == ["carol", "kim", "max", "max", "sarah"]
+        assert state(conversation) == ("asking", 1)
+        await said(conversation, "[NEXT: max] Go on.")
+        assert state(conversation) == ("asking", 2)
 
 
 VERDICTS = {

@@ -32,6 +32,8 @@ class ReviewLoop:
         self._history = history
         self._agents = agents
         self._files = files
+        self._changed: set[str] = set()
+        """Turns that have changed files, of builders that are not done."""
 
     # What people decide
 
@@ -76,6 +78,8 @@ class ReviewLoop:
         if one is None or self._journal.closing.is_set():
             return False
         match one.state:
+            case "building" if not (one.turn or one.rounds or one.is_wanted or self._is_looking):
+                return await self._forget_if_nothing_changed(one)
             case "built" if not self._must_wait(one):
                 await self._ask_reviewer(one)
             case "judged" if not self._is_looking:
@@ -116,6 +120,15 @@ class ReviewLoop:
         else:
             why = f"{one.reviewer} has been asked {one.most} times, and {one.builder} has changed more."
             await self._journal.commit(reviews.ask_people(self._state, asking(one, why), at=at))
+
+    async def _forget_if_nothing_changed(self, one: Review) -> bool:
+        """Forget a review that would begin when its builder is done, if there is nothing to review so far."""
+        new = [turn for turn in one.turns if turn not in self._changed]
+        self._changed.update([turn for turn in new if await self._files.has_changed(turn)])
+        if not self._changed.isdisjoint(one.turns):
+            return False
+        await self._journal.commit(reviews.forgotten(self._state, one.builder, at=milliseconds()))
+        return True
 
     async def _compare(self, one: Review) -> None:
         """Let an approval count, if the files are still those that it was given for."""

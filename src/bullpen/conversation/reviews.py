@@ -134,26 +134,38 @@ def _after_reply(
         return reviews, ()
     relay = [later for later in state.queue.waiting if _comes_after(later, turn) and later not in entry.drops]
     addressees = message.routing.resolved_addressees if message.routing else ()
-    others = {*addressees, *(new.member for new in entry.turns), *(one.member for one in relay)} - {reviewer.name}
+    # A builder that hands over to its reviewer is done, even if others answer after it in its relay.
+    after = [] if reviewer.name in addressees else [later.member for later in relay]
+    others = {*addressees, *(new.member for new in entry.turns), *after} - {reviewer.name}
+    one = _with_turn(reviews.get(turn.member), reviewer, turn, message)
     if others or any(isinstance(event, Offered) for event in entry.events):
-        return reviews, ()
+        # It is not done yet: this turn is reviewed with its next one.
+        return {**reviews, turn.member: replace(one, turn="") if one.turn == turn.id else one}, ()
     # The reviewer may be the next one in the relay: it reviews instead.
-    return {**reviews, turn.member: _built(reviews.get(turn.member), reviewer, turn, message)}, tuple(relay)
+    drops = tuple(later for later in relay if later.member == reviewer.name)
+    return {**reviews, turn.member: _built(one, reviewer, state.progress)}, drops
 
 
 def _comes_after(later: WaitingTurn, turn: WaitingTurn) -> bool:
     return later.message_id == turn.message_id and later.step > turn.step
 
 
-def _built(one: Review | None, reviewer: Member, turn: WaitingTurn, message: ConversationMessage) -> Review:
-    """Return the review after a turn of the builder that ended well, and handed over to nobody else."""
+def _with_turn(one: Review | None, reviewer: Member, turn: WaitingTurn, message: ConversationMessage) -> Review:
+    """Return the review with a turn of the builder that ended well."""
     if one is None or one.is_over:
-        one = Review(builder=turn.member, reviewer=reviewer.name, most=reviewer.most_rounds)
+        one = Review(builder=turn.member, reviewer=reviewer.name, most=reviewer.most_rounds, state="building")
+    is_wanted = reviewer.name in (message.routing.resolved_addressees if message.routing else ())
+    return replace(one, turns=(*one.turns, turn.id), message_id=message.id, is_wanted=one.is_wanted or is_wanted)
+
+
+def _built(one: Review, reviewer: Member, progress: Progress) -> Review:
+    """Return the review after a turn of the builder that handed over to nobody else."""
     if one.state == "asking":
+        if not one.is_asked or progress.since < one.asked_at:
+            # Only agents have spoken since: a person still decides.
+            return one
         # A person has spoken since: the rounds count from zero, as the limits do.
         one = replace(one, most=len(one.rounds) + reviewer.most_rounds, why_asked="", is_asked=False)
-    is_wanted = reviewer.name in (message.routing.resolved_addressees if message.routing else ())
-    one = replace(one, turns=(*one.turns, turn.id), message_id=message.id, is_wanted=one.is_wanted or is_wanted)
     return one if one.state in ("reviewing", "judged") else replace(one, state="built", turn="")
 
 
@@ -221,7 +233,7 @@ def _with_round(progress: Progress, one: Review, turn: WaitingTurn, files: str) 
 
 def ask_people(state: ConversationState, one: Review, *, at: int) -> Entry:
     """Ask a person what becomes of a review."""
-    one = replace(one, is_asked=True)
+    one = replace(one, is_asked=True, asked_at=at)
     entry = changed(state, one, at=at)
     change = replace(entry.change, waits_for=state.progress.person)
     return replace(entry, change=change, events=(Unapproved.of(one),))

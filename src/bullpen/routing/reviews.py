@@ -58,6 +58,8 @@ class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a person is asked, in a sentence."""
     is_asked: bool = False
     """Whether a person is asked already."""
+    asked_at: int = 0
+    """When; the rounds count from zero if a person has spoken since."""
     ended_by: str = ""
     """The person who ended it without an approval."""
     is_told: bool = False
