@@ -184,6 +184,8 @@ BUSY: Lines = [
     ("/sumup nobody", "said 4 ' /cancel'; undecided max:1; forgets max", "Nobody here is called 'nobody'."),
     ("/Drop-Summary", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no summary to drop."),
     ("/drop-summary 7", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no summary #7 to drop."),
+    ("/again", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no open review."),
+    ("/end-review max", "said 4 ' /cancel'; undecided max:1; forgets max", "There is no open review with 'max'."),
     (
         "/drop-summary max",
         "said 4 ' /cancel'; undecided max:1; forgets max",
