@@ -102,7 +102,8 @@ def test_days_are_in_order_and_older_ones_can_be_left_out(database: Path, capsys
     assert later == rows[1]
 
 
-def test_nothing_and_nonsense(tmp_path: Path, capsys: Printed) -> None:
+def test_nothing_and_nonsense(tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     assert printed(capsys) == "Nothing has been used: no turn has ended.\n"
     with pytest.raises(SystemExit, match="2"):
         main(["usage", "--since", "yesterday"])
