@@ -335,6 +335,31 @@ def test_nobody_is_asked_by_opening_a_conversation(old: Stage) -> None:
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("obstacle", ["budget", "limit"])
+def test_none_is_asked_for_by_itself_that_could_not_begin(old: Stage, obstacle: str) -> None:
+    by_itself(old)
+    if obstacle == "budget":
+        old.agent("a", "Hello.", SUMMARY, window=3, budget={"turns": 1})
+    else:
+        old.limits["turns_per_message"] = 1
+
+    async def play() -> None:
+        async with old.open() as conversation:
+            await ask(conversation, "[NEXT: a] Hello.")
+            await notes(conversation, *("x" * 100 for _ in range(12)))
+            await conversation.until_quiet()
+            assert (conversation.waiting, conversation.paused) == ((), None)
+            if obstacle == "budget":
+                await conversation.raise_budgets(by="kim")
+                await notes(conversation, "more")
+            else:
+                await ask(conversation, "Never mind. [NEXT: kim]")
+            await conversation.until_quiet()
+            assert len(conversation.progress.summaries) == 1
+
+    asyncio.run(play())
+
+
 def test_explain_says_which_summary_a_turn_was_given(old: Stage) -> None:
     async def play() -> Explanation:
         async with old.open() as conversation:

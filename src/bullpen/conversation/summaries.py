@@ -15,6 +15,9 @@ from bullpen.conversation.summary_prompts import not_shown, planned, sizes_after
 from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.errors import BullpenError, NothingToSumUp, StoreConflict, StoreError
 from bullpen.markers.grammar import Markers
+from bullpen.routing.budgets import budget_uses, reached_by
+from bullpen.routing.progress import cap_reached
+from bullpen.routing.rests import asleep
 from bullpen.routing.router import Router
 from bullpen.team.team import Member, Team
 from bullpen.text.numbers import counted, size
@@ -114,11 +117,18 @@ class Summaries:
             logger.warning("nobody can sum up conversation=%s error=%s", self._state.conversation_id, error)
             return
         asked = await self._state.read(planned, summarizer, self._team.agents, self._state.progress)
-        if asked is None or asked.last <= self._state.progress.summed_to:
+        if asked is None or asked.last <= self._state.progress.summed_to or not self._may_begin(summarizer):
             return
         why = f"{name} is not shown {size(missed)} of messages, which is more than {size(most)} (after_bytes)."
         build = partial(asked_by_itself, self._state, summarizer.name, asked, why, at=milliseconds())
         await self._journal.commit_message(build)
+
+    def _may_begin(self, summarizer: Member) -> bool:
+        """Return whether nothing keeps a turn from beginning: nobody is to wait for, or decide about, a summary."""
+        progress, now = self._state.progress, milliseconds()
+        is_spent = reached_by(budget_uses(self._team, progress), summarizer.name) is not None
+        is_asleep = summarizer.name in asleep(self._team, progress.rests, now)
+        return not is_spent and not is_asleep and cap_reached(progress, self._team.limits, now) is None
 
     def _how_to_go_on(self, turn: str) -> str:
         return " It needs a decision: /retry, /hand NAME or /skip." if turn in self._state.undecided else ""
