@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -98,6 +99,22 @@ def test_last_is_the_last_one_here(tmp_path: Path, write_team: Write, bullpen: B
     refused = bullpen("run", "--resume", "last", "Go on.", cwd=unrelated)
     assert refused.returncode == 1
     assert "has begun yet. The latest of all is" in refused.stderr
+
+
+def test_last_is_the_last_one_of_any_team_file_here_unless_one_is_named(write_team: Write, bullpen: Bullpen) -> None:
+    team = write_team(ada="Hello.")
+    copy(team, team.with_name("other.toml"))
+    for file in ("team.toml", "other.toml"):
+        assert bullpen("run", "--trust", file, f"With {file}.").returncode == 0
+
+    assert "With other.toml." in bullpen("sessions", "show", "last").stdout
+    assert bullpen("run", "--trust", "--resume", "last", "team.toml", "Also with team.toml.").returncode == 0
+    assert "Also with team.toml." in bullpen("sessions", "show").stdout
+    assert bullpen("run", "--trust", "--resume", "last", "other.toml", "Again.").returncode == 0
+    assert bullpen("run", "--trust", "--resume", "last", "More.").returncode == 0
+    said = bullpen("sessions", "show", "last").stdout
+    assert "With other.toml." in said
+    assert "More." in said
 
 
 def test_another_teams_agents_get_a_conversation_only_if_a_person_wants_it(

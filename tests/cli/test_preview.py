@@ -71,7 +71,8 @@ def test_the_last_conversation_here_is_meant_if_none_is_named(
     assert "kim: First." in last.stdout
     assert "ada: I see." in again.stdout
     assert "kim: Again?" in again.stdout
-    assert "the last one here" in again.stderr
+    assert ", the last one here; " in last.stderr
+    assert ", the last one of team.toml; " in again.stderr
     for begun in (new, other):
         assert (begun.returncode, begun.stderr) == (0, "")
         assert "First." not in begun.stdout

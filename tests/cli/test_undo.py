@@ -53,16 +53,37 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def test_undo_and_redo_say_what_they_touched(folder: Folder, capsys: Printed) -> None:
-    asyncio.run(folder.build(1))
+    conversation_id = asyncio.run(folder.build(1))
     capsys.readouterr()
     assert folder.run("undo") == 0
     assert folder.files() == {"notes.txt": "one\n"}
     assert capsys.readouterr().out == (
+        f"In {conversation_id} ({folder.team}):\n"
         "kim took back turn 1: 2 files (+0 −2).\n  deleted: new.txt\n  changed: notes.txt\n"
     ).replace("+0 ", "")
     assert folder.run("redo", "1") == 0
     assert folder.files() == {"new.txt": "new\n", "notes.txt": "one\nmore\n"}
     assert "kim brought back turn 1" in capsys.readouterr().out
+
+
+def test_it_takes_back_what_the_last_conversation_here_did_whichever_team_file_it_has(
+    folder: Folder, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.team.parent)
+    asyncio.run(folder.build(1))
+    other = folder.team.with_name("other.toml")
+    other.write_text(TEAM.replace("new.txt", "other.txt"), encoding="utf-8")
+    folder.team = other
+    conversation_id = asyncio.run(folder.build(1))
+    capsys.readouterr()
+
+    assert folder.run("undo") == 0
+    assert folder.files() == {"new.txt": "new\n", "notes.txt": "one\nmore\n"}
+    assert capsys.readouterr().out.startswith(f"In {conversation_id} (other.toml):\nkim took back turn 1")
+    assert folder.run("undo", "--session", "last") == 1
+    printed = capsys.readouterr()
+    assert printed.out == f"In {conversation_id} (other.toml):\n"
+    assert "nothing" in printed.err
 
 
 def test_a_rewind_goes_to_the_files_after_a_turn(folder: Folder, capsys: Printed) -> None:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="14; #12: the turn that ended with message 12; 5..9: from before turn 5 to after turn 9 as one, with "
         "what people changed meanwhile; all: everything as one (default: the latest that changed files)",
     )
-    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
+    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest here)")
     parser.add_argument("--stat", action="store_true", help="only the names of the files, and how many lines")
     parser.add_argument("--json", action="store_true", help="print JSON for programs, one record for each change")
     add_database_option(parser)

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=LAST,
         help="14, or #12: the turn that ended with message 12 (default: last)",
     )
-    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
+    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest here)")
     parser.add_argument("--diff", metavar="TURN|MEMBER", help="compare with another turn, or with what a member saw")
     parser.add_argument("--prompt", action="store_true", help="print what the agent was given, byte for byte")
     parser.add_argument("--stream", action="store_true", help="print what its program wrote, byte for byte")

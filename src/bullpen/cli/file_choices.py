@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from functools import partial
+from pathlib import Path
 
 from bullpen.app import put_files
 from bullpen.cli.cluster_option import need_cluster
@@ -12,7 +13,7 @@ from bullpen.database import Database, open_database
 from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import safe_line
 from bullpen.view.changes import record_words
-from bullpen.view.listing import LAST, find_conversation
+from bullpen.view.listing import LAST, ConversationSummary, find_conversation
 from bullpen.view.turn_lookup import find_turn
 
 
@@ -24,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser, meaning: str, *, is_needed: boo
         nargs=None if is_needed else "?",
         help=f"{meaning}; 14, or #12: that ended with message 12",
     )
-    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest)")
+    parser.add_argument("--session", metavar="ID", default=LAST, help="the conversation (default: the latest here)")
     add_database_option(parser, or_server=True)
 
 
@@ -52,6 +53,13 @@ def _put_there(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRe
 
 
 def _meant(options: argparse.Namespace, database: Database) -> tuple[str, str | None]:
-    """Return which conversation is meant, and which turn; None: the last that there is something to do about."""
-    conversation_id = find_conversation(database, options.session).id
-    return conversation_id, find_turn(database, conversation_id, options.turn).id if options.turn else None
+    """Print which conversation is meant; return it and the turn. None: the last that there is something to do about."""
+    conversation = find_conversation(database, options.session)
+    print(safe_line(f"In {conversation.id}{_with_team(conversation)}:"), flush=True)
+    return conversation.id, find_turn(database, conversation.id, options.turn).id if options.turn else None
+
+
+def _with_team(conversation: ConversationSummary) -> str:
+    """Return which team file it has: its name if it is in this folder."""
+    file = Path(conversation.team_path)
+    return f" ({file.name if file.parent == Path.cwd() else file})" if conversation.team_path else ""

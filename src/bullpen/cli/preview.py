@@ -14,7 +14,7 @@ from bullpen.cli.plain.explanation import prompt_lines
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.database import Database, open_database
 from bullpen.errors import NoConversations, WrongUsage
-from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.file import LoadedTeam, load_team, team_path
 from bullpen.text.safe import printable
 from bullpen.view.listing import ConversationSummary, find_conversation, last_conversation
 from bullpen.view.preview import Supposed, new_conversation, preview
@@ -63,7 +63,9 @@ def _opened(options: argparse.Namespace, team: Path | None) -> Iterator[tuple[Da
             return
         database, conversation = found
         if options.session is None and not options.json:
-            print(f"In {conversation.id}, the last one here; in a new one: --session {NEW}", file=sys.stderr)
+            is_of_file = team is not None and conversation.team_path == str(team_path(team))
+            last = f"the last one of {team}" if is_of_file else "the last one here"
+            print(printable(f"In {conversation.id}, {last}; in a new one: --session {NEW}"), file=sys.stderr)
         yield database, conversation.id, load_team(team_file(conversation, team))
 
 

@@ -95,7 +95,7 @@ def conversation_summary(store: Store, conversation_id: str) -> ConversationSumm
 def find_conversation(store: Store, reference: str) -> ConversationSummary:
     """Return the conversation with an id, or the only one whose id begins so, or for "last" the latest one here.
 
-    Where none has begun here, in this folder, it is the latest of all.
+    That is the latest with any team file of this folder; where none has begun, the latest of all.
     """
     try:
         return conversation_summary(store, reference)
@@ -134,7 +134,7 @@ def conversation_to_continue(store: Store, reference: str, team: Path | None) ->
 
 
 def last_conversation(store: Store, team: Path | None) -> ConversationSummary | None:
-    """Return the latest conversation of a team file, or of the usual one here; else of that folder; None elsewhere."""
+    """Return the latest conversation of a team file; of its folder if it has none, or if none is named; else None."""
     found = _last_here(_worth_continuing(store.conversations()), Path.cwd(), team)
     return None if found is None else _summary(store, found)
 
@@ -146,9 +146,9 @@ def _worth_continuing(known: Iterable[StoredConversation]) -> list[StoredConvers
 
 
 def _last_here(known: Iterable[StoredConversation], here: Path, team: Path | None) -> StoredConversation | None:
-    """Return the latest conversation of a team file, or of the usual one here; else the latest of that folder."""
-    file = team_path(team or here / "team.toml")
-    folder = file.parent
+    """Return the latest conversation of a team file; of its folder if it has none, or if none is named."""
+    file = None if team is None else team_path(team)
+    folder = team_path(here / "team.toml").parent if file is None else file.parent
     placed = [(stored, Path(stored.team_path)) for stored in known if stored.team_path]
     nearest_first = (
         [stored for stored, path in placed if path == file],
