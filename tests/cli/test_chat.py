@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -283,6 +284,24 @@ def test_without_a_terminal_the_exit_code_says_how_it_ended(write_team: Write, b
     assert bullpen("chat", "--trust", stdin="x\n").returncode == 3
     assert bullpen("chat", "--resume", "last", stdin="/skip\n").returncode == 0
     assert bullpen("chat", "--resume", "last", stdin="/nonsense\n").returncode == 1
+
+
+def test_a_person_is_greeted_also_where_the_cursor_cannot_move(write_team: Write, environment: dict[str, str]) -> None:
+    folder = write_team(ada="Hello, Kim.", ben="Hi.").parent
+    dumb = ["env", "TERM=dumb", sys.executable, "-m", "bullpen", "chat", "--trust"]
+
+    with Terminal(dumb, env=environment, cwd=folder, columns=100) as terminal:
+        terminal.wait_for(" with ada, ben. /help says what you can type; Ctrl-D leaves.")
+        terminal.press("Good morning\n")
+        terminal.wait_for("Hello, Kim.", "#2 · ")
+        terminal.press("\x04")
+        assert terminal.leave() == 0
+
+
+def test_a_program_that_sends_lines_is_not_greeted(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello, Kim.")
+
+    assert "/help" not in bullpen("chat", "--trust", stdin="x\n").stdout
 
 
 def test_ctrl_c_without_a_terminal(write_team: Write, start_bullpen: Start) -> None:

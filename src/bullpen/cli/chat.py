@@ -18,7 +18,7 @@ from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import Interruptions
-from bullpen.cli.viewer import following, show_state
+from bullpen.cli.viewer import following, greet, show_state
 from bullpen.errors import how_to_install
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
@@ -74,6 +74,8 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
             )
             if opening.resume is not None:
                 await show_state(conversation, show)
+            if sys.stdin.isatty():
+                greet(conversation, show)
             lines = ChatLines(conversation, show, sender, opening.db)
             ending: Ending = "interrupted"
             all_done = True

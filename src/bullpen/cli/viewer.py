@@ -131,6 +131,12 @@ async def show_state(conversation: Conversation, show: Show) -> None:
         show.note(f"In the queue: {', '.join(waiting)}")
 
 
+def greet(conversation: Conversation, show: Show) -> None:
+    """Write which conversation a person is in, with whom, and what to type."""
+    agents = ", ".join(member.name for member in conversation.team.agents)
+    show.note(f"{conversation.id} with {agents}. /help says what you can type; Ctrl-D leaves.")
+
+
 def status_of(conversation: Conversation) -> str:
     """Return who is working and who is waiting, on one safe line; nothing if there is nothing to say."""
     return safe_line(status_line(conversation_view(conversation)))

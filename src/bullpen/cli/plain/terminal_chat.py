@@ -15,7 +15,7 @@ from bullpen.cli.opening import Opening
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling
-from bullpen.cli.viewer import following, show_state, status_of
+from bullpen.cli.viewer import following, greet, show_state, status_of
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, TurnEvent
 from bullpen.team.team import Team
@@ -100,11 +100,9 @@ class TerminalChat:
                 self._area.leave()
 
     async def _greet(self, *, is_resumed: bool) -> None:
-        conversation = self._conversation
-        agents = ", ".join(member.name for member in conversation.team.agents)
         if is_resumed:
-            await show_state(conversation, self._show)
-        self._show.note(f"{conversation.id} with {agents}. /help says what you can type; Ctrl-D leaves.")
+            await show_state(self._conversation, self._show)
+        greet(self._conversation, self._show)
         self._area.draw()
 
     def _tell(self, event: ConversationEvent) -> None:
