@@ -188,3 +188,16 @@ def test_who_can_stand_in_is_said(capsys: pytest.CaptureFixture[str], folder: Pa
     said = capsys.readouterr().out
     assert "codex can stand in for max, if signed in.\n" in said
     assert "warning: member.2.stand_in: gemini is not ready: the program 'gemini' was not found." in said
+
+
+@pytest.mark.parametrize("permissions", ["read-only", "edit"])
+def test_who_can_stand_in_only_after_a_retry_is_said(
+    capsys: pytest.CaptureFixture[str], folder: Path, permissions: str
+) -> None:
+    first = f'name = "max"\ncommand = ["{sys.executable}"]\nstand_in = ["eva"]\npermissions = "{permissions}"\n'
+    Path("team.toml").write_text(
+        f'[[member]]\nname = "kim"\n[[member]]\n{first}[[member]]\nname = "eva"\ncommand = ["{sys.executable}"]\n'
+    )
+    assert main(["check"]) == 0
+    warned = "warning: member.2.stand_in: nobody stands in for max by itself once it has started, only after /retry: "
+    assert (warned in capsys.readouterr().out) is (permissions == "read-only")

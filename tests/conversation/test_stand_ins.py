@@ -162,6 +162,8 @@ async def test_nobody_takes_over_what_may_have_changed_files(team: Stage, path: 
         await tell(conversation, ASKED)
         assert bool(conversation.undecided) is not is_taken_over
         if path:
+            why = "bullpen: eva does not stand in for max by itself: max may have changed files. /retry lets it."
+            assert (await said(conversation))[-1] == why
             assert (team.folder / "work" / path).exists()
             await conversation.retry()
             await conversation.until_quiet()
@@ -211,7 +213,14 @@ async def test_nobody_runs_a_program_again_of_which_nobody_knows_what_it_did(tea
     async with team.open() as conversation:
         await tell(conversation, ASKED)
         assert [turn.member for turn in conversation.undecided] == ["max"]
-    assert not team.prompts("eva")
+        assert (await said(conversation))[-1] == (
+            "bullpen: eva does not stand in for max by itself: nobody knows whether max has changed files. "
+            "/retry lets it."
+        )
+        assert not team.prompts("eva")
+        await conversation.retry()
+        await conversation.until_quiet()
+        assert (await said(conversation))[-1] == "max: Built."
 
 
 async def test_who_sleeps_keeps_nobody_else_from_the_same_folder(team: Stage) -> None:

@@ -26,11 +26,11 @@ MISTAKES = {
     ),
     "who stands in is told to the member, who answers": (
         STAND_INS,
-        "    return Entry(at=at, message=message, said=said, change=Change(progress=progress))\n",
+        "    return _message(state, text, progress, message_id=message_id, at=at)\n",
         (
             "    turns = (state.new_turn(member, message_id, intent=1, step=0),)\n"
-            "    change = Change(progress=replace(progress, turns_made=progress.turns_made + 1))\n"
-            "    return Entry(at=at, message=message, said=said, turns=turns, change=change)\n"
+            "    progress = replace(progress, turns_made=progress.turns_made + 1)\n"
+            "    return replace(_message(state, text, progress, message_id=message_id, at=at), turns=turns)\n"
         ),
         "was woken by",
     ),

@@ -133,12 +133,6 @@ def retry_lost(state: ConversationState, turn_id: str, *, at: int) -> Entry:
     return decided_by(BULLPEN, "retry", entry, at=at)
 
 
-def rest(state: ConversationState, turn_id: str, rests: Mapping[str, Rest], *, at: int) -> Entry:
-    """Note which programs cannot be used after a turn, and until when; a person decides about the turn."""
-    progress = replace(without_turn(state.progress, turn_id), rests=dict(rests))
-    return Entry(at=at, change=Change(progress=progress))
-
-
 def stand_in(
     state: ConversationState, turn_id: str, choice: str, *, rests: Mapping[str, Rest], tried: tuple[str, ...], at: int
 ) -> Entry:

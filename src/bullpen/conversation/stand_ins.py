@@ -17,7 +17,7 @@ from bullpen.conversation.running_turn import RunningTurn, milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.messages import ConversationMessage, Routing
-from bullpen.routing.progress import Progress
+from bullpen.routing.progress import Progress, without_turn
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.rests import (
     BACKOFF_SECONDS,
@@ -113,7 +113,7 @@ class StandIns:
         now, agent = milliseconds(), self._agents.of(turn)
         rests = {**self._progress.rests, program_key(agent.member): self._rest(turn, failure, now)}
         if not await self._may_be_tried_again(running, failure.kind):
-            await self._journal.commit(decisions.rest(self._journal.state, turn.id, rests, at=now))
+            await self._leave_to_people(turn, rests, now)
             return
         choice, tried = self._choice(turn, rests, now)
         until = moment(rests[program_key(agent.member)].until)
@@ -134,6 +134,19 @@ class StandIns:
             return True
         # Of a program without a stream of events, nobody knows what it has done.
         return bool(self._team.member(turn.member).stand_in) and not await self._has_changed(turn.id)
+
+    async def _leave_to_people(self, turn: WaitingTurn, rests: Mapping[str, Rest], now: int) -> None:
+        """Note that a program rests, and say why a stand-in that could take the turn does not do so by itself."""
+        tried = (*self._progress.tried.get(turn.id, ()), self._agents.chosen(turn))
+        after = awake(self._team, self._team.member(turn.member), rests, now, tried)
+        progress = replace(without_turn(self._progress, turn.id), rests=dict(rests))
+        if after is None or self._agents.is_apart(turn):
+            await self._journal.commit(Entry(at=now, change=Change(progress=progress)))
+            return
+        is_recorded = may_change_files(self._agents.of(turn))
+        why = f"{turn.member} may have" if is_recorded else f"nobody knows whether {turn.member} has"
+        text = f"{after} does not stand in for {turn.member} by itself: {why} changed files. /retry lets it."
+        await self._journal.commit_message(partial(_message, self._journal.state, text, progress, at=now))
 
     def _retries_left(self, turn: WaitingTurn) -> int:
         """Return how often a turn of a member without stand-ins may be tried again."""
@@ -165,13 +178,15 @@ class StandIns:
 
 
 def _announcement(state: ConversationState, text: str, member: str, by: str, *, message_id: str, at: int) -> Entry:
-    """Return a message of ours: it asks nobody."""
+    """Return the message that says who stands in for a member now."""
     others = {name: other for name, other in state.progress.standing.items() if name != member}
-    progress = replace(
-        state.progress,
-        message_number=max(state.progress.message_number, message_number(message_id)),
-        standing=others if by == member else {**others, member: by},
-    )
+    progress = replace(state.progress, standing=others if by == member else {**others, member: by})
+    return _message(state, text, progress, message_id=message_id, at=at)
+
+
+def _message(state: ConversationState, text: str, progress: Progress, *, message_id: str, at: int) -> Entry:
+    """Return a message of ours: it asks nobody."""
+    progress = replace(progress, message_number=max(progress.message_number, message_number(message_id)))
     message = ConversationMessage(id=message_id, content=text, speaker=SYSTEM, timestamp=at, routing=Routing())
     said = Said(sequence=state.messages + 1, message=message)
     return Entry(at=at, message=message, said=said, change=Change(progress=progress))
