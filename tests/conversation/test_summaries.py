@@ -7,6 +7,7 @@ import pytest
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, until_at_work
 
+from bullpen.cli.plain.explanation import print_explanation
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Said, SummaryDropped
 from bullpen.errors import BullpenError, NothingToSumUp
@@ -374,6 +375,28 @@ def test_explain_says_which_summary_a_turn_was_given(old: Stage) -> None:
         (1, 4, "its window is 3"),
         (8, 8, "it is a summary, which is given only in the place of what it covers"),
     ]
+
+
+def test_explain_says_what_was_given_to_be_summed_up(old: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    async def play() -> tuple[Explanation, Explanation]:
+        async with old.open() as conversation:
+            await notes(conversation, "one", "two", "three", "four", "five", "six")
+            await sum_up(conversation)
+            await notes(conversation, "seven", "eight", "nine", "ten")
+            await sum_up(conversation)
+            return await conversation.read(explain, "1"), await conversation.read(explain, "2")
+
+    first, second = asyncio.run(play())
+    assert first.summed_up == "Summed up: #1 to #3"
+    assert [one.sentence for one in first.not_offered] == [
+        "3 messages (#4 to #6) were not offered: it was asked to sum up #1 to #3."
+    ]
+    assert second.summed_up == "Summed up: #4 to #9, and the summary #8 of #1 to #3"
+    assert [one.sentence for one in second.not_offered] == [
+        "3 messages (#10 to #12) were not offered: it was asked to sum up #1 to #9."
+    ]
+    print_explanation(second)
+    assert f"What it saw\n  {second.summed_up}.\n  #13 kim" in capsys.readouterr().out
 
 
 def test_what_several_did_is_not_summed_up_before_one_result_is_picked(old: Stage) -> None:

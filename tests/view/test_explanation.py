@@ -15,7 +15,8 @@ from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import EXAMPLE_ID, EXAMPLE_TEAM, KAI, OWNER, write_example
 from bullpen.view.difference import SectionDifference, difference
-from bullpen.view.explanation import Explanation, NotOffered, SeenMessage, explain
+from bullpen.view.explanation import Explanation, SeenMessage, explain
+from bullpen.view.not_offered import NotOffered
 
 
 @pytest.fixture

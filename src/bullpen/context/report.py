@@ -54,6 +54,34 @@ class SummaryUse(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"summary #{self.number} covers #{self.first} to #{self.last}"
 
 
+class SummedUp(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a prompt contains that asks for a summary of messages: these, or an earlier summary and those since then."""
+
+    first: int
+    last: int
+    earlier: int = 0
+    """The number of the earlier summary; 0: there is none."""
+    after: int = 0
+    """The last message that the earlier one covers."""
+
+    @property
+    def covered(self) -> str:
+        """Which messages are summed up."""
+        return _numbers(self.first, self.last)
+
+    @property
+    def sentence(self) -> str:
+        """What was given, for people."""
+        if not self.earlier:
+            return f"Summed up: {self.covered}"
+        since, before = _numbers(self.after + 1, self.last), _numbers(self.first, self.after)
+        return f"Summed up: {since}, and the summary #{self.earlier} of {before}"
+
+
+def _numbers(first: int, last: int) -> str:
+    return f"#{first}" if first == last else f"#{first} to #{last}"
+
+
 class PromptReport(Struct, frozen=True, kw_only=True):
     """What was kept, dropped and cut, and how many bytes each section takes."""
 
@@ -88,6 +116,8 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     """Whose program has the turn, if not the member's own: a stand-in, by its name in the team file."""
     summary: SummaryUse | None = None
     """The summary that covers messages which are not shown; None: there is none, or all are shown."""
+    summed_up: SummedUp | None = None
+    """What it contains to be summed up; None: it does not ask for a summary."""
     rivals: tuple[str, ...] = ()
     """Replies that are not offered: of others who do the same task."""
 

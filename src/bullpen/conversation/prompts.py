@@ -25,7 +25,7 @@ from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import digest
 from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, in_session
 from bullpen.conversation.review_words import question
-from bullpen.conversation.summary_prompts import material
+from bullpen.conversation.summary_prompts import material, reported
 from bullpen.conversation.visible_history import VisibleHistory
 from bullpen.errors import BullpenError
 from bullpen.markers.grammar import read_markers
@@ -153,7 +153,7 @@ class Prompts:
         # No message can contain this line: it would be indented.
         if SHOWN_START not in output.prompt:
             raise BullpenError(f"The messages {asked.given.words} do not fit into {agent.member.max_bytes:,} bytes.")
-        return PreparedTurn(output=output)
+        return PreparedTurn(output=reported(output, asked))
 
     def for_blind(
         self, turn: WaitingTurn, agent: MemberAgent, blind: BlindRound, summaries: Sequence[Summary] = ()

@@ -2,6 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
+from msgspec.structs import replace
+
+from bullpen.context.prompt import AssemblerOutput
+from bullpen.context.report import SummedUp
 from bullpen.conversation.files_in_prompts import fenced
 from bullpen.conversation.hidden_replies import replies_of
 from bullpen.markers.stripping import strip_all_markers
@@ -71,6 +75,12 @@ def material(store: Store, conversation_id: str, asked: AskedSummary) -> str:
     messages = _messages(store, conversation_id, asked.after, asked.last + 1)
     said = (_shown(stored) for stored in messages if covered_by(stored.message) is None)
     return "\n\n".join([question, *before, *said])
+
+
+def reported(output: AssemblerOutput, asked: AskedSummary) -> AssemblerOutput:
+    """Return a prompt that contains the material, with a report that says so."""
+    given = SummedUp(first=asked.first, last=asked.last, earlier=asked.earlier, after=asked.after)
+    return replace(output, report=replace(output.report, summed_up=given))
 
 
 def sizes_after(store: Store, conversation_id: str, after: int) -> list[int]:

@@ -71,6 +71,7 @@ def report(explanation: Explanation) -> Content:
         *([Content(f"by {one_line(explanation.stand_in, 40)}, in the role of {name}")] if explanation.stand_in else []),
         *(_bar(section, size, explanation.total_bytes) for section, size in explanation.sections),
         Content(f"{kept:,} of {counted(len(explanation.context), kind)} kept"),
+        *([Content(explanation.summed_up)] if explanation.summed_up else []),
         *_session(explanation),
         *(Content.styled(f"! {one_line(remark, 200)}", "$text-warning") for remark in explanation.remarks),
         *(Content.styled(one_line(gap.sentence, 200), "dim") for gap in explanation.not_offered),

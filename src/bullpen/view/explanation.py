@@ -1,7 +1,7 @@
 """Explanation: what an agent was given in a turn, or would be given now; what was left out, and why. All as data."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
@@ -10,26 +10,22 @@ from msgspec.structs import replace
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import ChangedMessage, PromptReport
 from bullpen.conversation.conversation import Conversation
-from bullpen.errors import InvalidTeam, UnknownMessage
+from bullpen.errors import UnknownMessage
 from bullpen.memory import SessionUse
 from bullpen.store.base import Store, StoredMessage, Turn
-from bullpen.team.reader import read_team
-from bullpen.team.team import Member
 from bullpen.text.clean import byte_length
 from bullpen.text.numbers import counted, size
 from bullpen.view.decided import Decision, decisions_about
+from bullpen.view.not_offered import NotOffered, Offer, not_offered
 from bullpen.view.session_messages import messages_in_session
 from bullpen.view.summaries import summary_numbers
 from bullpen.view.turn_lookup import find_turn
 
 Fate = Literal["kept", "cut", "dropped"]
 
-ONLY_ADDRESSED = "it sees only what it said, what was addressed to it, and what went to everyone"
 SUMMED_UP = "it is a summary, which is given only in the place of what it covers"
 RIVALS = "it did the same task, or was to judge it, and no result had been picked"
 FIRST_WORDS_CHARACTERS = 60
-# Messages that came while a turn waited: more than these are only counted up to here.
-MOST_LATER = 200
 MOST_PARTS = 8
 """Turns that brought messages into a session, named in one sentence."""
 
@@ -48,27 +44,6 @@ class SeenMessage(Struct, frozen=True, kw_only=True):
     why: str = ""
     since_turn: str | None = None
     """The turn in which it got into the agent's session; empty: it came with a copy of a session; None: it is new."""
-
-
-class NotOffered(Struct, frozen=True, kw_only=True):
-    """Messages in a row that a turn was not offered."""
-
-    first: int
-    last: int
-    why: str
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return self.last - self.first + 1
-
-    @property
-    def sentence(self) -> str:
-        """All of it, for people."""
-        which = f"#{self.first}" if self.count == 1 else f"#{self.first} to #{self.last}"
-        if self.count == 1:
-            return f"1 message ({which}) was not offered: {self.why}."
-        return f"{self.count:,} messages ({which}) were not offered: {self.why}."
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
@@ -91,6 +66,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     context: tuple[SeenMessage, ...] = ()
     """The messages that it was offered beside that, oldest first."""
     not_offered: tuple[NotOffered, ...] = ()
+    summed_up: str = ""
+    """What it was given to sum up, in a sentence; empty: it was not asked for a summary."""
     stand_in: str = ""
     """Who stood in for the member, by its name in the team file."""
     agent_type: str | None = None
@@ -191,13 +168,19 @@ def explain(store: Store, conversation_id: str, turn_id: str) -> Explanation:
     explained = _explained(store, conversation_id, turn.member, report, answered, prompt=record.prompt, turn_id=turn.id)
     reasons = {store.message(conversation_id, message_id).sequence: RIVALS for message_id in report.rivals}
     reasons |= dict.fromkeys(summary_numbers(store, conversation_id), SUMMED_UP)
-    not_offered = _not_offered(store, conversation_id, turn, answered.sequence, explained, reasons)
+    offer = Offer(
+        answered=answered.sequence,
+        context=tuple(seen.sequence for seen in explained.context),
+        known=tuple(seen.sequence for seen in explained.known),
+        summed_up=report.summed_up,
+        reasons=reasons,
+    )
     return replace(
         explained,
         turn=turn,
         seconds=_seconds(turn),
         asked_by=_seen(asked_by, "kept"),
-        not_offered=tuple(not_offered),
+        not_offered=tuple(not_offered(store, conversation_id, turn, offer)),
         command=record.command,
         system=record.system,
         stream_bytes=len(record.stream),
@@ -264,6 +247,7 @@ def _explained(
         instruction_bytes_cut=report.instruction_bytes_cut,
         cuts=report.cuts,
         remarks=report.remarks,
+        summed_up=report.summed_up.sentence if report.summed_up else "",
         changed=report.changed,
         later_messages=report.later_messages,
         team_task_bytes_cut=report.team_task_bytes_cut,
@@ -340,80 +324,3 @@ def _seen(stored: StoredMessage | str, fate: Fate, why: str = "") -> SeenMessage
         fate=fate,
         why=why,
     )
-
-
-def _not_offered(
-    store: Store, conversation_id: str, turn: Turn, answered: int, explained: Explanation, reasons: Mapping[int, str]
-) -> Iterator[NotOffered]:
-    """Yield the earlier messages that it does not know, and those that were said before the turn started."""
-    context, known = explained.context, explained.known
-    offered = sorted(seen.sequence for seen in (*known, *context) if seen.sequence is not None)
-    member = _member(store.conversation(conversation_id).team_file, turn.member)
-    bounds = [0, *(number for number in offered if number < answered), answered]
-    for before, after in pairwise(bounds):
-        if after - before > 1:
-            is_repeated = after == answered and after - before == 2 and len(offered) > 0
-            why = _reason(member, len(context), is_oldest=before == 0, is_repeated=is_repeated)
-            if known:
-                why = _reason_in_session(member, is_oldest=before == 0)
-            yield from _with_reasons(NotOffered(first=before + 1, last=after - 1, why=why), reasons)
-    later = _last_before(store, conversation_id, answered, turn.started_at or 0)
-    if later > answered and later not in offered:
-        why = f"said after #{answered}, which it was to answer"
-        yield from _with_reasons(NotOffered(first=answered + 1, last=later, why=why), reasons)
-
-
-def _with_reasons(found: NotOffered, reasons: Mapping[int, str]) -> Iterator[NotOffered]:
-    """Yield the same messages, some of which have a reason of their own."""
-    first = found.first
-    for number in [*(one for one in sorted(reasons) if found.first <= one <= found.last), found.last + 1]:
-        if number > first:
-            yield replace(found, first=first, last=number - 1)
-        if number <= found.last:
-            yield NotOffered(first=number, last=number, why=reasons[number])
-        first = number + 1
-
-
-def _reason(member: Member | None, offered: int, *, is_oldest: bool, is_repeated: bool) -> str:
-    if member is None:
-        return "outside its window"
-    is_full, window = _window(member, offered)
-    if is_oldest and is_full:
-        return window
-    if member.visibility == "addressed":
-        return ONLY_ADDRESSED
-    if is_repeated and not is_oldest:
-        return "the same was said again"
-    return window if is_full else "outside its window"
-
-
-def _reason_in_session(member: Member | None, *, is_oldest: bool) -> str:
-    """Return why a message is neither in an agent's session nor new."""
-    if member is not None and member.visibility == "addressed":
-        return ONLY_ADDRESSED
-    return "outside its window when its session began" if is_oldest else "not offered in the turns of its session"
-
-
-def _window(member: Member, offered: int) -> tuple[bool, str]:
-    """Return whether a member's window was full, and how large it is, for people."""
-    if member.window is None:
-        return member.visibility == "all", f"its window is {member.window_bytes:,} bytes"
-    # It may hold up to two more, the requests that led to it; or one less, because the last one was said over again.
-    return -1 <= offered - member.window <= 2, f"its window is {member.window}"
-
-
-def _member(team_file: str, name: str) -> Member | None:
-    try:
-        return next((member for member in read_team(team_file).members if member.name == name), None)
-    except InvalidTeam:
-        return None
-
-
-def _last_before(store: Store, conversation_id: str, asked_by: int, started_at: int) -> int:
-    """Return the place of the last message that was there when a turn started."""
-    last = asked_by
-    for stored in store.messages(conversation_id, after=asked_by, limit=MOST_LATER):
-        if stored.message.timestamp > started_at:
-            break
-        last = stored.sequence
-    return last

@@ -30,7 +30,7 @@ def print_explanation(explanation: Explanation, db: Path | None = None) -> None:
         return
     if explanation.known:
         _print_part("Already in its session", map(_seen_line, explanation.known))
-    _print_part("New" if explanation.known else "What it saw", map(_seen_line, _seen(explanation)))
+    _print_part("New" if explanation.known else "What it saw", _seen_lines(explanation))
     _print_part("What it did not see", _unseen_lines(explanation))
     if explanation.changed:
         _print_part("What was changed", _changed_lines(explanation))
@@ -110,6 +110,12 @@ def _command(words: Sequence[str]) -> str:
     return text if len(text) <= LONGEST_COMMAND else f"{text[:LONGEST_COMMAND]}… (--json has all of it)"
 
 
+def _seen_lines(explanation: Explanation) -> Iterator[str]:
+    if explanation.summed_up:
+        yield f"{explanation.summed_up}."
+    yield from map(_seen_line, _seen(explanation))
+
+
 def _seen(explanation: Explanation) -> Iterator[SeenMessage]:
     yield from (seen for seen in explanation.context if seen.fate != "dropped")
     if explanation.answers.fate != "dropped":
@@ -162,6 +168,8 @@ def prompt_lines(explanation: Explanation) -> Iterator[str]:
     yield f"{counted(len(explanation.context) - dropped, 'message')} of history" + (
         f", {counted(dropped, 'older one')} did not fit" if dropped else ""
     )
+    if explanation.summed_up:
+        yield explanation.summed_up
     if explanation.session is not None:
         yield f"session: {explanation.in_session}"
     if explanation.known:
