@@ -377,6 +377,16 @@ def test_explain_says_which_summary_a_turn_was_given(old: Stage) -> None:
     ]
 
 
+@pytest.mark.parametrize(("named", "text"), [("", "Please sum up. [SUM UP]"), ("b", "Please sum up. [SUM UP: b]")])
+def test_the_command_says_the_marker_that_a_person_would_write(old: Stage, named: str, text: str) -> None:
+    async def play() -> str:
+        async with old.open() as conversation:
+            await notes(conversation, "one", "two", "three", "four")
+            return (await conversation.sum_up(named, by="kim")).message.content
+
+    assert asyncio.run(play()) == text
+
+
 def test_explain_says_what_was_given_to_be_summed_up(old: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     async def play() -> tuple[Explanation, Explanation]:
         async with old.open() as conversation:

@@ -315,7 +315,7 @@ class Conversation:
 
     async def sum_up(self, member: str = "", *, by: str | None = None) -> StoredMessage:
         """Ask a member for a summary of what agents are no longer shown; without a name, who usually writes them."""
-        return await self.say(f"Please sum up. [SUM UP: {member}]", sender=by)
+        return await self.say(f"Please sum up. [SUM UP{f': {member}' if member else ''}]", sender=by)
 
     async def drop_summary(self, number: int | None = None, *, by: str | None = None) -> None:
         """Take a summary out of all prompts from now on; without a number, the one that is used now."""
