@@ -129,6 +129,17 @@ async def test_people_are_told_once_when_most_of_it_is_used(team: Stage) -> None
         assert (await said(conversation))[-1] == "kim: More. [NEXT: a]", "they were told already"
 
 
+async def test_a_turn_whose_program_is_not_installed_does_not_count(team: Stage) -> None:
+    team.agent("max", command=["no-such-program"], budget={"turns": 2}, stand_in=["eva"])
+    team.agent("eva", "Built.")
+    async with team.open() as conversation:
+        assert (await tell(conversation, "Build it. [NEXT: max]"))[-1] == "max: Built."
+        turns = await conversation.read(lambda store, id_: store.turns(id_))
+        assert [turn.state for turn in turns] == ["failed", "done"]
+        (used,) = conversation.budget_uses
+        assert used.sentence == "max has taken 1 turn of its budget of 2 turns (50 %)."
+
+
 async def test_a_budget_of_turns_lets_no_more_begin_together_than_are_left(team: Stage) -> None:
     for name in "abc":
         spending(team, name, f"I am {name}.")

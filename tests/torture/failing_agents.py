@@ -35,6 +35,8 @@ class Run(Struct):
     rest: int = 0
     """Until when the program cannot be used after it."""
     changed: bool = False
+    is_started: bool = True
+    """Whether its program was installed."""
 
 
 class Clock:
@@ -106,7 +108,7 @@ class FailingAgents:
             if run.turn == turn_id:
                 self.spent += run.tokens
                 self.used[""] += run.tokens
-                self.used[run.role] += 1
+                self.used[run.role] += run.is_started
                 self._rests[run.program] = max(run.rest, self._rests.get(run.program, 0))
 
     async def take_turn(self, agent: MemberAgent, given: Any, running: RunningTurn, *, emit: Any) -> Reply:
@@ -144,6 +146,7 @@ class FailingAgents:
         seconds = self._chance.choice([None, 1, 60, 7200]) if kind == "quota" else None
         if kind in RESTS and self.conversation.team.member(run.role).stand_in:
             run.rest = self._clock.now() + 1000 * max(20, RESTS[kind] if seconds is None else seconds)
+        run.is_started = kind != "not_installed"
         self.counts[f"failures: {kind.replace('_', ' ')}"] += 1
         failed = Failed(kind=kind, message="no luck", reset_at=None if seconds is None else f"{seconds}s")
         raise AgentFailed(agent.member.name, failed)

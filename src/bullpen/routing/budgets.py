@@ -108,7 +108,7 @@ def budget_share(progress: Progress, member: Member) -> float | None:
 
 def _uses(progress: Progress, member: str, budget: Budget, used: MemberUsage) -> list[BudgetUse]:
     counts: dict[BudgetKind, float] = {
-        "turns": used.turns,
+        "turns": used.turns - used.unstarted,
         "tokens": used.tokens,
         "cost_usd": used.cost_usd or 0.0,
         "minutes": used.seconds / 60,

@@ -89,6 +89,8 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_failure: str = ""
     seconds: float = 0.0
     """How long they have worked, without the time in which people were asked."""
+    unstarted: int = 0
+    """How many of the turns had a program that could not be started, since it is not installed."""
 
     def __add__(self, other: "MemberUsage") -> "MemberUsage":
         return MemberUsage(
@@ -99,6 +101,7 @@ class MemberUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             is_estimate=self.is_estimate or other.is_estimate,
             last_failure=other.last_failure or self.last_failure,
             seconds=self.seconds + other.seconds,
+            unstarted=self.unstarted + other.unstarted,
         )
 
 
@@ -116,6 +119,7 @@ def usage_of_turn(
         is_estimate=usage is not None and usage.is_estimate,
         last_failure=failure.message if failed and failure is not None else "",
         seconds=max(0.0, seconds),
+        unstarted=int(failure is not None and failure.kind == "not_installed"),
     )
 
 
