@@ -134,6 +134,25 @@ def test_budgets_that_count_nothing(folder: Path) -> None:
     ]
 
 
+def test_a_budget_that_counts_nothing_of_a_stand_in_names_it(folder: Path) -> None:
+    (folder / "bin" / "codex").touch(mode=0o700)
+    eva = f'[[member]]\nname = "eva"\ncommand = ["{sys.executable}"]\n'
+    own = f'command = ["{sys.executable}"]\npermissions = "edit"\nstand_in = ["codex", "eva"]\n'
+
+    problems = found(folder, f"{own}{eva}[budget]\ncost_usd = 1\n")
+    assert [problem for problem in problems if problem.startswith("error")] == [
+        (
+            "error: line 12, budget.cost_usd: cannot be measured for max and eva, whose program reports neither money "
+            "nor tokens. Give it minutes or turns instead"
+        ),
+        (
+            "error: line 12, budget.cost_usd: cannot be measured for codex (a stand-in for max), whose CLI reports "
+            "tokens only: nobody knows which model it uses. Set a model that `bullpen prices` knows, or add its price "
+            "to [prices]"
+        ),
+    ]
+
+
 def test_money_is_measured_by_the_price_of_a_model(folder: Path) -> None:
     (folder / "bin" / "codex").touch(mode=0o700)
 

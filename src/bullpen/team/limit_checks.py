@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from bullpen.agents.registry import is_restricted, spec_for
 from bullpen.prices.lists import Prices
 from bullpen.team.stand_ins import programs
@@ -15,16 +17,22 @@ GIVE_INSTEAD = "Give it minutes or turns instead"
 
 def unmeasured_limits(team: Team) -> Iterator[tuple[Path, str]]:
     """Yield each limit and budget that cannot hold, by its place in the team file, and why."""
-    everyone = [one for member in team.agents for _, one in programs(team, member)]
+    everyone = [one for member in team.agents for one in _called(team, member)]
     prices = Prices(team.prices)
     for key, why in _unmeasured(team.limits, everyone, prices, INSTEAD):
         yield ("limits", key), why
     for key, why in _unmeasured(team.budget, everyone, prices, GIVE_INSTEAD):
         yield ("budget", key), why
     for index, member in enumerate(team.members):
-        role = [one for _, one in programs(team, member)]
-        for key, why in _unmeasured(member.budget, role, prices, GIVE_INSTEAD):
+        for key, why in _unmeasured(member.budget, list(_called(team, member)), prices, GIVE_INSTEAD):
             yield ("member", index, "budget", key), why
+
+
+def _called(team: Team, member: Member) -> Iterator[Member]:
+    """Yield a member and those that may stand in for it, each with the name of whose program it is."""
+    names = {one.name for one in team.agents}
+    for by, one in programs(team, member):
+        yield replace(one, name=by if by in names else f"{by} (a stand-in for {member.name})")
 
 
 def _unmeasured(
