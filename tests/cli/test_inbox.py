@@ -87,7 +87,9 @@ def test_without_a_terminal_it_prints_everything_and_says_by_its_exit_code_that_
     assert (item["people"], item["decision"]["member"]) == (["kim", "lee"], "max")
     assert done.returncode == 3
     assert done.stdout.startswith("max wants to run a command in ")
-    assert f"\n  {LONG}\n" in done.stdout
+    assert f"\n  {LONG}\n  /yes  yes, this once\n" in done.stdout
+    assert "\n  /no REASON  no, and tell it why\n" in done.stdout
+    assert done.stdout.endswith("\nTo answer, run this in a terminal: bullpen inbox\n")
 
 
 def test_a_yes_in_another_terminal_reaches_the_owner(
@@ -143,6 +145,50 @@ def test_a_command_can_be_typed_and_what_was_typed_before_is_no_answer(
 
     assert desk.leave() == 0
     assert [(one.scope, one.by) for one in records(home) if one.answer] == [("conversation", "lee")]
+
+
+def test_an_answer_that_a_reply_offers_is_given_with_its_number(
+    tmp_path: Path, bullpen: Run, at_terminal: AtTerminal
+) -> None:
+    asks_once = (
+        "cat > /dev/null; [ -e asked ] && echo Fine. && exit; touch asked; echo 'Ship it? [ASK: yes | no | later]'"
+    )
+    member = f'[[member]]\nname = "max"\ncommand = {json.dumps(["sh", "-c", asks_once])}\n'
+    (tmp_path / "team.toml").write_text(f'[[member]]\nname = "kim"\n{member}', encoding="utf-8")
+    with at_terminal("chat", "--plain", "--trust", "team.toml") as chat:
+        chat.wait_for("kim")
+        chat.press("@max go\r")
+        until_asked(bullpen)
+        first, second = at_terminal("inbox"), at_terminal("inbox")
+        first.wait_for("Ship it?", "2  answer: no", "Enter: later")
+        second.wait_for("Enter: later")
+        first.press("2")
+        first.wait_for("kim answered max: no.")
+        second.wait_for("kim answered max: no. It waits no more.")
+        assert (first.leave(), second.leave()) == (0, 0)
+        chat.press("\x04")
+        assert chat.leave() == 0
+
+
+def test_who_decides_about_a_turn_that_failed_is_told_what_became_of_it(
+    write_team: Callable[..., Path], bullpen: Run, at_terminal: AtTerminal
+) -> None:
+    write_team(max=[{"exit": 1}], ben=[{"exit": 1}])
+    with at_terminal("chat", "--plain", "--trust", "team.toml") as chat:
+        chat.wait_for("kim")
+        chat.press("[NEXT: max & ben] go\r")
+        [item, _] = json.loads(until_asked(bullpen, 2).stdout)
+        chat.press("/rename Later\r")
+        chat.wait_for("Later")
+        assert item["since"] in {one["since"] for one in json.loads(bullpen("inbox", "--json").stdout)}
+        desk = at_terminal("inbox")
+        desk.wait_for("run the turn again", "2  continue without it", "Enter: later (1 more)")
+        desk.press("2")
+        desk.wait_for("kim decided: skip.", "Enter: later ·")
+        desk.press("2")
+        assert desk.leave() == 0
+        chat.press("\x04")
+        assert chat.leave() == 0
 
 
 def test_an_agent_cannot_answer(owner: Start, bullpen: Run, environment: dict[str, str]) -> None:

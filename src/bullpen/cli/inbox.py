@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from bullpen.cli.database import add_database_option
-from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_closed, print_item
+from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_choices, print_closed, print_item
+from bullpen.cli.typed_commands import to_type
 from bullpen.database import Database, open_database
 from bullpen.errors import BullpenError, NoConversations
 from bullpen.private_door import TURN_VARIABLE
@@ -71,8 +72,11 @@ def _print_all(found: Inbox, options: argparse.Namespace) -> None:
         return
     for item in found.items:
         print_item(item)
+        print_choices(item)
         print()
-    if not found.items:
+    if found.items:
+        print(f"To answer, run this in a terminal: {to_type('inbox', options.db)}")
+    else:
         print(NOTHING)
     print_closed(found, options.db)
 
@@ -85,6 +89,7 @@ def _print_new(database: Database, options: argparse.Namespace) -> None:
             sys.stdout.buffer.flush()
         else:
             print_item(item)
+            print_choices(item)
             print(flush=True)
 
 

@@ -95,7 +95,7 @@ class InboxDesk:
         for choice in item.decision.choices:
             if choice.action in NEED_MORE:
                 print(safe_line(f"     {choice.typed}  {choice.purpose}"))
-        more = f" ({counted(count - 1, 'more')})" if count > 1 else ""
+        more = f" ({count - 1} more)" if count > 1 else ""
         # What was typed before this was on the screen does not answer it.
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         self._unread.clear()

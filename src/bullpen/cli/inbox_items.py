@@ -22,6 +22,12 @@ def print_item(item: Item) -> None:
         print_indented(item.decision.shown)
 
 
+def print_choices(item: Item) -> None:
+    """Print the answers that there are, as they are typed where the conversation is open."""
+    for choice in item.decision.choices:
+        print(safe_line(f"  {choice.typed}  {choice.purpose}"))
+
+
 def print_closed(found: Inbox, db: Path | None) -> None:
     """Print which conversations need a person although nobody has them open."""
     if found.closed:

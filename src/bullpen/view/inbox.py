@@ -5,18 +5,23 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.conversation.asks import answered_by
 from bullpen.conversation.events import Answered
 from bullpen.conversation.owner import is_alive
 from bullpen.errors import UnknownConversation
 from bullpen.store.base import Store, StoredConversation
 from bullpen.team.file import team_path
+from bullpen.text.asked_words import few
 from bullpen.view.answers import answered_words
-from bullpen.view.decisions import Decision
+from bullpen.view.decisions import ASK, Decision
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import stored_view
 
 RULE_MILLISECONDS = 300
 """A rule answers sooner than this: nobody is called for a question that needs no person."""
+
+
+DECIDED = "That is decided already"
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -75,7 +80,7 @@ def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
             conversation=view.id,
             title=view.title,
             team=view.team,
-            since=decision.at or stored.last_at,
+            since=decision.at or _began_to_wait(store, view.id, decision) or stored.last_at,
             pid=pid,
             people=tuple(member.name for member in view.members if member.type == "human"),
             decision=decision,
@@ -83,6 +88,14 @@ def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
         for decision in view.decisions
         if decision.at < newest
     ]
+
+
+def _began_to_wait(store: Store, conversation_id: str, decision: Decision) -> int:
+    """Return when a turn began to wait for a decision; 0 if it is not about a turn."""
+    if decision.kind not in ("failed", "conflict", "review", "allow") or not decision.turn:
+        return 0
+    turn = store.turn(conversation_id, decision.turn)
+    return turn.ended_at or turn.queued_at
 
 
 def owner_token(store: Store, conversation_id: str) -> str | None:
@@ -94,8 +107,24 @@ def owner_token(store: Store, conversation_id: str) -> str | None:
 def what_became_of(store: Store, item: Item) -> str:
     """Return who decided something that waits no more, in a sentence."""
     decision = item.decision
-    records = store.approvals(item.conversation, turn_ids=[decision.turn]) if decision.kind == "question" else []
+    if decision.kind != "question" or decision.question == ASK:
+        return _who_decided(store, item)
+    records = store.approvals(item.conversation, turn_ids=[decision.turn])
     mine = [record for record in records if record.question == decision.question]
     asked = next((record.asked for record in mine if record.asked is not None), None)
     answered = next((record for record in mine if record.answer is not None), None)
-    return "That is decided already" if answered is None else answered_words(Answered.of(answered, asked))
+    return DECIDED if answered is None else answered_words(Answered.of(answered, asked))
+
+
+def _who_decided(store: Store, item: Item) -> str:
+    """Do the same for what is stored as a decision. What was settled by a message alone is not."""
+    asked, stored = item.decision, store.decisions(item.conversation)
+    if asked.question == ASK:
+        known = answered_by(stored, asked.turn)
+        return DECIDED if known is None else f"{known[0]} answered {asked.member}: {few(known[1])}"
+    actions = {choice.action for choice in asked.choices}
+    for one in reversed(stored):
+        is_about_it = asked.turn in one.turns if asked.turn else one.choice.split()[0] in actions
+        if is_about_it and one.at >= item.since:
+            return f"{one.person} decided: {one.choice}"
+    return DECIDED
