@@ -51,6 +51,18 @@ def test_a_message_that_names_nobody_in_the_team_has_a_code_of_its_own(write_tea
     assert "Nobody here is called 'adda'. Did you mean ada?" in done.stdout
     assert "Nobody was asked. Nobody here is called 'adda'. Did you mean ada?" in done.stderr
     assert "Hello." not in done.stdout
+    assert "/next" not in done.stdout
+    assert "Say it again, or ask somebody in a chat: bullpen chat --resume " in done.stdout
+
+
+def test_a_message_before_the_team_file_is_told_apart(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+
+    done = bullpen("run", "--trust", "hello there", "team.toml")
+
+    assert done.returncode == 2
+    assert "The team file comes first: team.toml 'hello there'" in done.stderr
+    assert bullpen("run", "--trust", "team.toml", "none.toml").returncode == 0
 
 
 def test_several_that_cannot_work_apart_are_not_said_to_be_misspelled(write_team: Write, bullpen: Bullpen) -> None:
@@ -117,7 +129,8 @@ def test_a_failed_turn_gives_3_and_can_be_decided_later(write_team: Write, bullp
     assert done.returncode == 3
     assert "✗ failed" in done.stdout
     assert "out of ideas" in done.stdout
-    assert "Waiting for your decision: turn 1 of ada." in done.stderr
+    assert "`bullpen explain 1 --stream` shows what it printed." in done.stdout
+    assert "Waiting for your decision: turn 1 of ada. In chat: /retry or /skip.\n" in done.stderr
     assert bullpen("run", "--resume", "last").returncode == 3
 
 

@@ -128,7 +128,7 @@ def test_the_last_words_say_what_waits_for_a_decision(stage: Stage, open_termina
 
     assert terminal.exit_code() == 0, terminal.written[-3000:]
     last = terminal.written.decode().rpartition("\x1b[")[2]
-    decision = "Waiting for your decision: turn 1 of max. In chat: /retry, /skip or /hand NAME.\r\nThis was "
+    decision = "Waiting for your decision: turn 1 of max. In chat: /retry or /skip.\r\nThis was "
     assert decision in last, last
 
 

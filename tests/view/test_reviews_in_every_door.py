@@ -11,7 +11,7 @@ from tests.view.doors import DOORS
 from textual.widgets import Button
 
 from bullpen.app import open_team
-from bullpen.cli.exit_codes import ending_of
+from bullpen.cli.exit_codes import ending_of, say_next
 from bullpen.conversation.conversation import Conversation
 from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
@@ -89,12 +89,16 @@ def test_every_answer(door: str, place: Place) -> None:
     asyncio.run(story())
 
 
-def test_how_far_it_is_and_what_is_asked_is_the_same_from_memory_and_from_the_store(place: Place) -> None:
+def test_how_far_it_is_and_what_is_asked_is_the_same_from_memory_and_from_the_store(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     async def story() -> None:
         async with open_team(place.team, db=place.folder / "c.db") as conversation:
             await done(conversation)
             view, stored = conversation_view(conversation), await conversation.read(stored_view)
             assert ending_of(conversation) == "unapproved"
+            say_next(conversation, "unapproved", None)
+            assert capsys.readouterr().err.count("Not approved") == 1
         assert view.status == stored.status == "paused"
         assert view.decisions == stored.decisions
         (decision,) = view.decisions

@@ -72,9 +72,9 @@ def _lines(view: ConversationView, ending: Ending, db: Path | None, why: str) ->
             yield f"Nobody was asked. {why or 'The message names nobody in the team.'}"
         case "red":
             yield "A check is red."
-        case "unapproved":
+        case "unapproved" if not any(one.kind == "review" for one in view.decisions):
             yield "Not approved."
-        case "undecided" | "done":
+        case "unapproved" | "undecided" | "done":
             pass
     yield from left_open_lines(view)
     yield f"This was {view.id}. Continue: {to_type(f'chat --resume {view.id}', db)}"

@@ -16,6 +16,7 @@ from bullpen.cli.option_types import at_least_one, seconds
 from bullpen.cli.plain.transcript import Show
 from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
+from bullpen.cli.typed_commands import to_type
 from bullpen.cli.viewer import Follower, following
 from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
@@ -27,6 +28,7 @@ from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.page import StreamPage
 from bullpen.text.plain_commands import is_rule
 from bullpen.text.safe import printable
+from bullpen.view.addressees import notes_outside_chat
 from bullpen.view.state import conversation_view
 
 
@@ -82,7 +84,12 @@ async def _run(opening: Opening, message: str | None, options: argparse.Namespac
                 rules = tuple(rule for rule in options.approve if rule != "deny")
                 conversation.approvals.unattended = Unattended(allow=rules)
             show, checks, reviews = _show(conversation), _Checks(), dict(conversation.progress.reviews)
-            tell, pause = (_print_json, lambda: None) if options.json else (show.tell, show.catch_up)
+            resume = to_type(f"chat --resume {conversation.id}", opening.db)
+            tell, pause = (
+                (_print_json, lambda: None)
+                if options.json
+                else (lambda event: show.tell(_without_slash_commands(event, resume)), show.catch_up)
+            )
             async with following(conversation, lambda event: tell(checks.noting(event)), pause) as follower:
                 ending = await say_and_wait(conversation, follower, message, options, interruptions)
             if ending == "done" and checks.is_any_broken:
@@ -140,6 +147,11 @@ class _Checks:
         if isinstance(event, Checked):
             self._last[event.result.name, event.result.workspace] = event.result.is_broken
         return event
+
+
+def _without_slash_commands(event: ConversationEvent, resume: str) -> ConversationEvent:
+    """Return an event that advises nothing that can only be typed in a chat."""
+    return replace(event, notes=notes_outside_chat(event.notes, resume)) if isinstance(event, Said) else event
 
 
 def _was_ended(conversation: Conversation, before: Mapping[str, object]) -> bool:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def team_and_message(options: argparse.Namespace, *, resumes: bool) -> tuple[Pat
             return Path(word), None
         case [word]:
             return None, word
+        case [message, team] if _is_existing_team_file(team) and not os.path.isfile(message):  # noqa: PTH113
+            raise WrongUsage(f"The team file comes first: {shlex.quote(team)} {shlex.quote(message)}")
         case [team, message]:
             return Path(team), message
         case _:
@@ -33,6 +36,10 @@ def team_and_message(options: argparse.Namespace, *, resumes: bool) -> tuple[Pat
 def message_text(message: str | None) -> str | None:
     """Return the message, read from stdin if it is there."""
     return sys.stdin.buffer.read().decode(errors="replace") if message == FROM_STDIN else message
+
+
+def _is_existing_team_file(word: str) -> bool:
+    return word.endswith(".toml") and os.path.isfile(word)  # noqa: PTH113
 
 
 def _is_team_file(word: str, *, resumes: bool) -> bool:

@@ -49,7 +49,8 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
         """Why it ended, in a sentence."""
         if self.failure is None:
             return "bullpen stopped during this turn. Files may have been changed."
-        return self.failure.explanation
+        hint = self.failure.hint.replace("bullpen explain last ", f"bullpen explain {self.id} ")
+        return replace(self.failure, hint=hint).explanation
 
     @property
     def sentence(self) -> str:

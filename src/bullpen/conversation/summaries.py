@@ -131,4 +131,5 @@ class Summaries:
         return not is_spent and not is_asleep and cap_reached(progress, self._team.limits, now) is None
 
     def _how_to_go_on(self, turn: str) -> str:
-        return " It needs a decision: /retry, /hand NAME or /skip." if turn in self._state.undecided else ""
+        answers = "/retry, /hand NAME or /skip" if len(self._team.agents) > 1 else "/retry or /skip"
+        return f" It needs a decision: {answers}." if turn in self._state.undecided else ""

@@ -1,6 +1,7 @@
 """Who would be asked by what a person has typed so far, for every composer to show before it is sent."""
 
 import re
+from collections.abc import Iterable
 from itertools import groupby
 
 from msgspec import Struct
@@ -63,6 +64,12 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
         problems=tuple(note for note in route.notes if note != NOBODY_WAS_ASKED),
         queued=_queued(conversation, route),
     )
+
+
+def notes_outside_chat(notes: Iterable[str], resume: str) -> tuple[str, ...]:
+    """Return the notes on a message where nobody can type a command of a chat; `resume` opens one."""
+    instead = {NOBODY_WAS_ASKED: f"Nobody was asked. Say it again, or ask somebody in a chat: {resume}"}
+    return tuple(instead.get(note, note) for note in notes)
 
 
 def _queued(conversation: Conversation, route: Route) -> str:

@@ -25,7 +25,7 @@ def queue_lines(view: ConversationView) -> list[str]:
         state = "/allow or /dismiss?" if turn.turn in asked else "on hold" if turn.held else turn.why or "waiting"
         lines.append(f"turn {turn.turn}  {turn.member}: {state}")
     lines += [member.review for member in view.members if member.review]
-    lines += [f"turn {ended.turn}  {ended.member}: /retry, /skip or /hand?" for ended in view.undecided]
+    lines += [f"turn {ended.turn}  {ended.member}: {_answers(view)}?" for ended in view.undecided]
     lines += [
         f"turn {one.turn}  {one.member}: /take, /keep, /resolve or /apart?"
         for one in view.decisions
@@ -42,7 +42,7 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
     """Yield what a person is told who leaves: what waits for their decision, and who is in the queue."""
     if view.undecided:
         names = ", ".join(f"turn {ended.turn} of {ended.member}" for ended in view.undecided)
-        yield f"Waiting for your decision: {names}. In chat: /retry, /skip or /hand NAME."
+        yield f"Waiting for your decision: {names}. In chat: {_answers(view)}."
     if asked := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "allow"]:
         yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
     if conflicts := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "conflict"]:
@@ -56,6 +56,12 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
             yield f"{one.text} In chat: /raise once, /raise always or /drop."
     if view.queue:
         yield f"In the queue: {', '.join(turn.member for turn in view.queue)}."
+
+
+def _answers(view: ConversationView) -> str:
+    """Return what can be typed about a turn that failed: nobody can be handed it in a team with one agent."""
+    has_others = sum(bool(member.agent) for member in view.members) > 1
+    return "/retry, /skip or /hand NAME" if has_others else "/retry or /skip"
 
 
 def team_lines(view: ConversationView, leads: Collection[str] = ()) -> list[str]:
