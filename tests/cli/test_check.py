@@ -200,4 +200,6 @@ def test_who_can_stand_in_only_after_a_retry_is_said(
     )
     assert main(["check"]) == 0
     warned = "warning: member.2.stand_in: nobody stands in for max by itself once it has started, only after /retry: "
-    assert (warned in capsys.readouterr().out) is (permissions == "read-only")
+    said = capsys.readouterr().out
+    assert (warned in said) is (permissions == "read-only")
+    assert "eva can stand in for max.\n" in said, "a command has no login"

@@ -62,7 +62,7 @@ async def test_a_stand_in_takes_the_turn_in_the_role_of_the_member(team: Stage) 
         assert re.fullmatch(r"bullpen: eva stands in for max until \d\d:\d\d: its quota is used up\.", told)
 
         (decided,) = events_so_far(conversation, Decided)
-        assert decided.choice.startswith("taken over by eva, since max: its quota is used up, until ")
+        assert re.fullmatch(r"eva takes over until \d\d:\d\d, since max's quota is used up", decided.choice)
         assert not conversation.undecided
         assert not conversation.progress.stand_ins
         assert not conversation.progress.tried

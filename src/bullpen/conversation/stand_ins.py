@@ -24,6 +24,7 @@ from bullpen.routing.rests import (
     LEAST_SECONDS,
     REST_SECONDS,
     WHY,
+    WHY_OF,
     QuotaUse,
     Rest,
     asleep,
@@ -116,8 +117,7 @@ class StandIns:
             await self._leave_to_people(turn, rests, now)
             return
         choice, tried = self._choice(turn, rests, now)
-        until = moment(rests[program_key(agent.member)].until)
-        why = f"{self._agents.chosen(turn)}: {WHY[failure.kind]}, until {until}"
+        why = WHY_OF[failure.kind].format(self._agents.chosen(turn))
         build = partial(decisions.stand_in, self._journal.state, turn.id, f"{choice}, since {why}")
         await self._journal.commit_built(lambda: build(rests=rests, tried=tried, at=now))
 
@@ -171,7 +171,8 @@ class StandIns:
         member = self._team.member(turn.member)
         tried = (*self._progress.tried.get(turn.id, ()), self._agents.chosen(turn))
         if (after := awake(self._team, member, rests, now, tried)) is not None:
-            return f"taken over by {after}", tried
+            until = rests[program_key(self._agents.of(turn).member)].until
+            return f"{after} takes over until {moment(until)}", tried
         sleeps = wakes(self._team, member, rests, now)
         when = f"waits until {moment(sleeps.until)}" if sleeps is not None else "tried again"
         return when, () if member.stand_in else tried

@@ -25,6 +25,12 @@ WHY: Mapping[FailureKind, str] = {
     "not_signed_in": "it is not signed in",
     "not_installed": "it is not installed",
 }
+WHY_OF: Mapping[FailureKind, str] = {
+    "quota": "{}'s quota is used up",
+    "overloaded": "{}'s vendor is overloaded",
+    "not_signed_in": "{} is not signed in",
+    "not_installed": "{}'s program is not installed",
+}
 
 
 class Rest(Struct, frozen=True, kw_only=True):

@@ -50,14 +50,18 @@ def _is_unwatched(member: Member) -> bool:
 def stand_in_sentences(team: Team, root: Path, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for each member with stand-ins: which of them are here."""
     for member in team.agents:
-        here = [
-            by
+        here = {
+            by: is_known(other.agent)
             for by, other in programs(team, member)
             if by != member.name
             and not other.pool
             and finds(spec_for(other.agent, other.command), other, root, environ)
-        ]
-        if here:
+        }
+        if here and all(here.values()):
             yield f"{listed(here)} can stand in for {member.name}, if signed in."
+        elif here:
+            # A command has no login that bullpen knows of.
+            names = [f"{by} (if signed in)" if has_login else by for by, has_login in here.items()]
+            yield f"{listed(names)} can stand in for {member.name}."
         elif member.stand_in:
             yield f"Nobody can stand in for {member.name} on this machine."
