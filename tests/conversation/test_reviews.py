@@ -103,10 +103,12 @@ async def test_an_unclear_verdict_is_a_persons_to_decide(project: Reviewed) -> N
         assert state(conversation) == ("asking", 1)
         (decision,) = conversation_view(conversation).decisions
         assert (decision.kind, decision.member) == ("review", "max")
-        assert decision.text.startswith("sarah's reply has no clear verdict.")
+        assert decision.text == "sarah's reply has no clear verdict. Should sarah be asked for its verdict again?"
         await conversation.reviews.again(None, by="kim")
         await conversation.until_quiet()
         assert state(conversation) == ("approved", 2)
+        assert await senders(conversation) == ["kim", "max", "sarah", "bullpen", "sarah", "bullpen"]
+        assert "sarah, your last reply has no clear verdict on what max did." in project.stage.prompts("sarah")[1]
         assert "- round 1 (turn 2, no clear verdict): I would approve if I knew more." in await last(conversation)
 
 

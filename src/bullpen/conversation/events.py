@@ -204,7 +204,7 @@ class Unapproved(Struct, frozen=True, kw_only=True, tag="unapproved", tag_field=
     @classmethod
     def of(cls, one: Review) -> "Unapproved":
         """Return the event for a review about which a person decides."""
-        text = f"{one.why_asked} Should {one.reviewer} and {one.builder} continue for one more round?"
+        text = f"{one.why_asked} {one.question}"
         turn_id = one.rounds[-1].turn if one.rounds else ""
         return cls(builder=one.builder, reviewer=one.reviewer, turn_id=turn_id, rounds=len(one.rounds), text=text)
 

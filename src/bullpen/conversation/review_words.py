@@ -49,6 +49,8 @@ def changed_since(one: Review, changes: FolderChanges | None) -> str:
 
 def please_review(one: Review) -> str:
     """Return what is said when a person lets a reviewer be asked again."""
+    if one.is_unclear:
+        return f"{one.reviewer}, your last reply has no clear verdict on what {one.builder} did. Please give one."
     return f"{one.reviewer}, please review what {one.builder} did."
 
 

@@ -290,7 +290,7 @@ def again(state: ConversationState, name: str | None, *, at: int) -> Entry:
     most = max(one.most, len(one.rounds) + 1)
     one = replace(one, most=most, why_asked="", is_asked=False)
     progress = counting_again(state.progress, at)
-    if last is None or last.verdict not in ("changes", "unclear"):
+    if last is None or last.verdict != "changes":
         built = replace(one, state="built", turn="")
         return Entry(at=at, change=_decided(progress, built), events=_said_so(one, ONE_MORE))
     turn = state.new_turn(one.builder, last.reply, intent=PUT_FIRST)

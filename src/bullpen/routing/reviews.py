@@ -76,6 +76,18 @@ class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return len(self.rounds) < self.most
 
     @property
+    def is_unclear(self) -> bool:
+        """Whether the reviewer's last reply has no clear verdict."""
+        return bool(self.rounds) and self.rounds[-1].verdict == "unclear"
+
+    @property
+    def question(self) -> str:
+        """What a person decides."""
+        if self.is_unclear:
+            return f"Should {self.reviewer} be asked for its verdict again?"
+        return f"Should {self.reviewer} and {self.builder} continue for one more round?"
+
+    @property
     def all_turns(self) -> tuple[str, ...]:
         """All turns of the builder, in order."""
         return tuple(dict.fromkeys([*(turn for one in self.rounds for turn in one.turns), *self.turns]))

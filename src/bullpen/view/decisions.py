@@ -359,7 +359,7 @@ def _about_review(asked: Unapproved, *, is_only: bool) -> Decision:
         action="again",
         label="One more round",
         typed=f"/again{which}",
-        purpose=f"let {asked.reviewer} and {asked.builder} continue for one more round",
+        purpose=f"one more round: {asked.builder} gets what was asked for, or {asked.reviewer} is asked again",
         given=given,
     )
     end = Choice(
