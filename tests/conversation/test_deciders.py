@@ -90,8 +90,9 @@ CONFLICTS = {"take", "keep", "resolve", "apart", "merge"}
 SEVERAL = {"pick", "discard"}
 QUESTIONS = {"yes", "no", "stop", "instead"}
 REVIEWS = {"again", "end-review"}
+SUMMARIES = {"sum-up", "drop-summary"}
 FILES = {"undo", "redo", "rewind"}
-MORE = {*QUESTIONS, *FILES, *CONFLICTS, *SEVERAL, *REVIEWS}
+MORE = {*QUESTIONS, *FILES, *CONFLICTS, *SEVERAL, *REVIEWS, *SUMMARIES}
 ELSEWHERE = {"note", "tell", "allow", "dismiss", "forget", "raise", *MORE}
 
 
@@ -99,7 +100,8 @@ ELSEWHERE = {"note", "tell", "allow", "dismiss", "forget", "raise", *MORE}
 async def test_every_action_says_who_decided(action: str, shop: Stage) -> None:
     """A note is a message and has its speaker; what an agent asks for is tested in test_allowing.py, what it forgets in
     test_forgetting.py, a budget that is raised in test_budgets.py, what is taken back in test_files.py, one of several
-    results in test_best_of.py, reviews in test_reviews.py, what is answered to an agent in test_approvals.py."""
+    results in test_best_of.py, reviews in test_reviews.py, summaries in test_summaries.py, what is answered to an agent
+    in test_approvals.py."""
     given: dict[str, dict[str, Any]] = {
         "ask": {"names": "c"},
         "hand-over": {"member": "c"},

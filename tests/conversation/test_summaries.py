@@ -12,6 +12,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Said, SummaryDropped
 from bullpen.errors import BullpenError, NothingToSumUp
 from bullpen.routing.summaries import Summary, covered_by
+from bullpen.view.decided import decisions_in
 from bullpen.view.explanation import Explanation, explain
 
 SUMMARY = "People said one, two and three (#1, #2, #3)."
@@ -185,6 +186,8 @@ def test_a_dropped_summary_is_in_no_prompt_and_the_earlier_one_is(old: Stage) ->
             assert [event.number for event in events_so_far(conversation, SummaryDropped)] == [13, 8]
             told = "bullpen: kim dropped summary #13 of #1 to #8: no prompt contains it any more."
             assert told in await said(conversation)
+            decided = await conversation.read(decisions_in)
+            assert [(one.person, one.choice) for one in decided] == [("kim", "drop-summary")] * 2
             with pytest.raises(NothingToSumUp, match="no summary to drop"):
                 await conversation.drop_summary()
             assert f"a: {SUMMARY}" in await said(conversation)
