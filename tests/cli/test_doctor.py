@@ -267,6 +267,14 @@ def test_who_is_signed_in_to_google_is_told_for_whom_that_still_works(
     assert "Google accounts" not in capsys.readouterr().out
 
 
+def test_for_whom_google_accounts_work_is_said_once(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(machine, "gemini", speaking_acp("0.61.0"))
+
+    assert main(["doctor", "gemini"]) == 1
+
+    assert capsys.readouterr().out.count("Google accounts work only") == 1
+
+
 def test_who_is_ready_to_stand_in_is_said_and_not_needed(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install_scripted(machine, "claude", "echo '{\"loggedIn\": true}'; exit 0")
     install_scripted(machine, "codex", "echo Logged in using ChatGPT; exit 0")

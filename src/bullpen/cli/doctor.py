@@ -129,7 +129,7 @@ def _print_table(findings: list[Finding]) -> None:
         for problem in finding.problems if finding.needed else ():
             said = Text(f"{printable(finding.name)}: {printable(problem.text)} ")
             console.print(said + Text(printable(problem.hint), style="bold"), soft_wrap=True)
-        if finding.remark and finding.needed:
+        if finding.remark and finding.needed and not any(finding.remark in one.hint for one in finding.problems):
             console.print(Text(f"{printable(finding.name)}: {printable(finding.remark)}"), soft_wrap=True)
         if finding.handshake and finding.needed:
             console.print(Text(f"{printable(finding.name)}: {printable(finding.handshake)}"), soft_wrap=True)
