@@ -74,13 +74,13 @@ def test_who_writes_to_an_agent_at_work_sees_before_that_it_is_queued(stage: Sta
             await send("[NEXT: max & ada] Go.")
             await both_work(conversation)
             texts = ("@max hi", "@ada hi", "[NEXT: ada & max] hi")
-            return [one.queued for one in (before, *(addressees(conversation, text) for text in texts)) if one]
+            return [one.line for one in (before, *(addressees(conversation, text) for text in texts)) if one]
 
     assert asyncio.run(story()) == [
-        "",
-        "max is working: queued for its next turn; /tell max … reaches it now",
-        "ada is working: queued for its next turn",
-        "ada and max are working: queued for their next turns; /tell max … reaches it now",
+        "→ max",
+        "→ max · max is working: queued for its next turn; /tell max … reaches it now",
+        "→ ada · ada is working: queued for its next turn",
+        "→ all · ada and max are working: queued for their next turns; /tell max … reaches it now",
     ]
 
 

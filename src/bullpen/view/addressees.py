@@ -44,7 +44,8 @@ class Addressees(Struct, frozen=True, kw_only=True):
             names += f", each apart; {self.judge or 'you'} pick{'s' if self.judge else ''}"
         if self.is_blind:
             names += ", who is not told whose reply is whose"
-        return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems, self.queued]))
+        queued = self.queued and f"· {self.queued}"
+        return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems, queued]))
 
 
 def addressees(conversation: Conversation, text: str, sender: str | None = None) -> Addressees | None:
