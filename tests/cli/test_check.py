@@ -103,7 +103,7 @@ def test_who_can_hand_over_to_whom(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main(["check"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "max (any program) can hand over to boss (full) only with a person's yes.",
+        "max (a command: not restricted) can hand over to boss (full) only with a person's yes.",
         "boss (full) can hand over to max.",
         "team.toml is fine. Next: bullpen chat team.toml",
     ]

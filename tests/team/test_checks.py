@@ -366,7 +366,7 @@ def test_who_can_hand_over_to_whom_in_words() -> None:
         "max (read-only) can hand over to lee and tool, and to boss (full) only with a person's yes.",
         "boss (full) can hand over to max, lee and tool.",
         "lee (edit) can hand over to max and tool, and to boss (full) only with a person's yes.",
-        "tool (any program) cannot hand over to another agent.",
+        "tool (a command: not restricted) cannot hand over to another agent.",
     ]
 
 

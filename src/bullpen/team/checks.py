@@ -372,4 +372,6 @@ def _with_sessions() -> str:
 
 def _level(agent: Member) -> str:
     """Return what an agent may do. What a program does that is not a known CLI cannot be restricted."""
-    return agent.permissions if is_restricted(agent.agent) or agent.permissions == "full" else "any program"
+    return (
+        agent.permissions if is_restricted(agent.agent) or agent.permissions == "full" else "a command: not restricted"
+    )
