@@ -15,7 +15,7 @@ from bullpen.testing.stage import Script, put_on_path, write_team
 
 OpenBrowser = Callable[[], AbstractAsyncContextManager[Browser]]
 TOUCHED_PIXELS = 24
-GLOBAL = ["Conversations", "Teams", "People", "Invite"]
+GLOBAL = ["Conversations", "Usage", "Teams", "People", "Invite"]
 WORDS = ("configuration", "authentication", "implementation", "responsibility", "deployment")
 TABLE = f"| {' | '.join(WORDS)} |\n|{'---|' * len(WORDS)}\n| {' | '.join(WORDS)} |\n"
 BROKEN = """[...document.querySelectorAll("#m2 td, #m2 th")].filter((cell) => {
@@ -115,7 +115,7 @@ def test_the_header_is_the_same_on_every_page_and_a_long_message_has_the_whole_w
                 for tab in ("Chat", "Timeline", "Changes"):
                     await expect(page.locator(".where > a", has_text=tab)).to_be_in_viewport(ratio=1)
                 await page.locator(".menu summary").click()
-                assert (await page.locator(".menu").inner_text()).split()[-4:] == GLOBAL, view
+                assert (await page.locator(".menu").inner_text()).split()[-5:] == GLOBAL, view
                 assert await page.evaluate("document.documentElement.scrollWidth") == width, view
             await page.locator("#text").fill("@max please read this, which is a long message. " * 4)
             await expect(page.locator("#addressees")).to_contain_text("max")

@@ -124,6 +124,7 @@ def _look(pages: Pages, conversation: str) -> None:
         "/api/me",
         "/api/sessions",
         "/people",
+        "/usage",
         one,
         f"{one}/messages?limit=1000",
         f"{one}/queue",

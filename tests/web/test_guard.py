@@ -34,6 +34,7 @@ ANSWERS: dict[tuple[str, str], int] = {
     ("POST", "/enter/{ticket}"): 303,
     ("POST", "/invite"): 200,
     ("GET", "/people"): 200,
+    ("GET", "/usage"): 200,
     ("POST", "/people/{key}/revoke"): 404,
     ("GET", "/static/{name}"): 404,
     ("GET", "/metrics"): 404,
