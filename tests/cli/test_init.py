@@ -54,6 +54,7 @@ def test_the_agents_that_are_ready_get_the_roles(machine: Path, capsys: pytest.C
     assert capsys.readouterr().out == (
         "Wrote team.toml: builder (claude-code), reviewer (openai-codex).\n"
         "Next:\n  bullpen check team.toml\n  bullpen chat team.toml\n"
+        "Left out, since they are not ready: gemini (not signed in). `bullpen doctor` says what to do.\n"
     )
     assert [member.name for member in team().members] == ["kim", "builder", "reviewer"]
     assert players() == ["claude", "codex"]
@@ -133,7 +134,9 @@ def test_who_is_known_to_be_signed_in_gets_the_roles(machine: Path, capsys: pyte
     install(machine, "pi", signed_in=True)
     assert main(["init"]) == 0
     assert players() == ["opencode", "pi"]
-    capsys.readouterr()
+    how = "To find out, with one real turn each: bullpen doctor --live"
+    unknown = f"It is not known whether these are signed in: opencode, pi. {how}\n"
+    assert unknown in capsys.readouterr().out
 
     install(machine, "claude", signed_in=True)
     assert main(["init", "--force", "--template", "debate", "my team.toml"]) == 0
@@ -142,7 +145,7 @@ def test_who_is_known_to_be_signed_in_gets_the_roles(machine: Path, capsys: pyte
     assert (
         "Also here: opencode, pi. To add them: "
         "bullpen init --force --template debate --agents claude-code,opencode,pi 'my team.toml'\n"
-        "It is not known whether these are signed in: opencode, pi.\n"
+        f"{unknown}"
     ) in capsys.readouterr().out
 
 

@@ -8,7 +8,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bullpen.cli.option_types import named_agent
@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
         raise _exists(path)
     way = template(options.template)
     named = [] if options.scripted or options.agents is None else _chosen(options.agents)
-    found = {} if options.scripted or options.agents is not None else _found()
+    findings = [] if options.scripted or options.agents is not None else _findings()
+    found = _found(findings)
     # Who names agents wants each of them; of those that are found, the template has a role for the first ones. One
     # whose login may be missing would fail in its first turn, so it gets a role only if there is no other.
     agents = named or ([name for name, is_signed_in in found.items() if is_signed_in] or [*found])[: len(way.roles)]
@@ -62,10 +63,9 @@ def run(options: argparse.Namespace) -> int:
     Trust().remember(team_path(path), text)
     _say_next(path, text, way, asked_for_script=options.scripted)
     if others := [name for name in found if name not in agents]:
-        unknown = [name for name in others if not found[name]]
         print(f"Also here: {', '.join(others)}. To add them: {_again(options, found)}")
-        if unknown and any(found.values()):
-            print(f"It is not known whether these are signed in: {', '.join(unknown)}.")
+    for sentence in _about_logins(findings):
+        print(sentence)
     if not options.scripted and options.agents is None and (others_here := other_agents_here(cwd=Path.cwd())):
         print(f'For agent = "acp" there is: {", ".join(others_here)}. `bullpen doctor --all` says what to write.')
     return 0
@@ -112,16 +112,32 @@ def _again(options: argparse.Namespace, agents: Iterable[str]) -> str:
     return shlex.join(["bullpen", "init", "--force", *template, "--agents", ",".join(agents), *place])
 
 
-def _found() -> dict[str, bool]:
-    """Return the agents that are ready, and whether it is known that they are signed in; else those that are here."""
+def _findings() -> list[Finding]:
+    """Look for agents, and return those that are here."""
     print("Looking for agents. This takes a few seconds.", file=sys.stderr)
     findings = asyncio.run(examine_all(cwd=Path.cwd()))
-    findings.sort(key=_place_in_order)
+    return sorted((finding for finding in findings if finding.path is not None), key=_place_in_order)
+
+
+def _found(findings: Sequence[Finding]) -> dict[str, bool]:
+    """Return the agents that are ready, and whether it is known that they are signed in; else those that are here."""
     ready = {finding.agent: finding.signed_in is True for finding in findings if finding.ready}
-    installed = {finding.agent: False for finding in findings if finding.path is not None}
+    installed = {finding.agent: False for finding in findings}
     if installed and not ready:
         print("None of the agents here is ready; `bullpen doctor` says what to do.", file=sys.stderr)
     return ready or installed
+
+
+def _about_logins(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield whose login is not known, and who was left out since it is not ready."""
+    ready = [finding for finding in findings if finding.ready]
+    if unknown := [finding.name for finding in ready if finding.signed_in is None]:
+        names = ", ".join(unknown)
+        how = "To find out, with one real turn each: bullpen doctor --live"
+        yield f"It is not known whether these are signed in: {names}. {how}"
+    if ready and (others := [finding for finding in findings if not finding.ready]):
+        names = ", ".join(f"{one.name} (not signed in)" if one.signed_in is False else one.name for one in others)
+        yield f"Left out, since they are not ready: {names}. `bullpen doctor` says what to do."
 
 
 def _place_in_order(finding: Finding) -> int:
