@@ -171,16 +171,17 @@ def test_an_answer_that_a_reply_offers_is_given_with_its_number(
 
 
 def test_who_decides_about_a_turn_that_failed_is_told_what_became_of_it(
-    write_team: Callable[..., Path], bullpen: Run, at_terminal: AtTerminal
+    write_team: Callable[..., Path], bullpen: Run, at_terminal: AtTerminal, home: Path
 ) -> None:
     write_team(max=[{"exit": 1}], ben=[{"exit": 1}])
     with at_terminal("chat", "--plain", "--trust", "team.toml") as chat:
         chat.wait_for("kim")
         chat.press("[NEXT: max & ben] go\r")
-        [item, _] = json.loads(until_asked(bullpen, 2).stdout)
-        chat.press("/rename Later\r")
-        chat.wait_for("Later")
-        assert item["since"] in {one["since"] for one in json.loads(bullpen("inbox", "--json").stdout)}
+        waiting = json.loads(until_asked(bullpen, 2).stdout)
+        with SqliteStore(home / "data" / "conversations.db") as store:
+            (stored,) = store.conversations()
+            ended = [store.turn(stored.id, item["decision"]["turn"]).ended_at for item in waiting]
+        assert [item["since"] for item in waiting] == ended
         desk = at_terminal("inbox")
         desk.wait_for("run the turn again", "2  continue without it", "Enter: later (1 more)")
         desk.press("2")

@@ -13,11 +13,14 @@ from textual.widgets import Button
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ending_of, say_next
 from bullpen.conversation.conversation import Conversation
+from bullpen.database import open_database
 from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.notice import NoticeBar
 from bullpen.view.commands import ACTIONS
+from bullpen.view.inbox import inbox
+from bullpen.view.listing import all_conversations
 from bullpen.view.state import conversation_view, stored_view
 from bullpen.view.status_lines import left_open_lines, queue_lines, status_line, team_lines
 
@@ -154,6 +157,24 @@ def test_the_browser_asks_and_shows_how_far_it_is(place: Place) -> None:
     asyncio.run(story())
 
 
+def test_the_browser_shows_what_waits_in_a_conversation_that_is_not_open(place: Place) -> None:
+    run(place)
+
+    async def story() -> None:
+        async with (
+            site(place.folder / "home", place.team) as served,
+            httpx.AsyncClient(base_url=served.url, timeout=60) as client,
+        ):
+            await client.post(served.new_url(), headers={"Origin": served.url})
+            with open_database(None) as database:
+                (one,) = all_conversations(database)
+            page = (await client.get(f"/c/{one.id}")).text
+            assert "This conversation is not open here." in page
+            assert QUESTION in page
+
+    asyncio.run(story())
+
+
 def run(place: Place) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "bullpen", "run", "--trust", "team.toml", "Build it."]
     return subprocess.run(words, cwd=place.folder, capture_output=True, encoding="utf-8", timeout=60, check=False)
@@ -161,10 +182,15 @@ def run(place: Place) -> subprocess.CompletedProcess[str]:
 
 def test_a_run_ends_with_8_unless_it_is_approved(place: Place) -> None:
     unapproved = run(place)
+    with open_database(None) as database:
+        summaries = all_conversations(database)
+        waiting = inbox(database)
+    found = ([one.state for one in summaries], len(waiting.closed), all(one.needs_you for one in summaries))
     place.says("approve")
     approved = run(place)
 
     assert unapproved.returncode == 8, unapproved.stdout + unapproved.stderr
+    assert found == (["undecided"], 1, True)
     assert QUESTION in " ".join(unapproved.stderr.split())
     assert approved.returncode == 0, approved.stdout + approved.stderr
     assert "sarah approved what max did, in round 1 of 1." in approved.stdout

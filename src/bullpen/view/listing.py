@@ -316,7 +316,8 @@ def _state(stored: StoredConversation, *, is_open: bool) -> str:
         return stored.state if is_open else "interrupted"
     progress = stored.progress
     asked = any(progress.get(name) for name in ("undecided", "unallowed", "conflicts", "spent"))
-    asked = asked or any(one.get("state") == "asking" for one in dict(progress.get("rounds") or {}).values())
+    for kind in ("rounds", "reviews"):
+        asked = asked or any(one.get("state") == "asking" for one in dict(progress.get(kind) or {}).values())
     return "undecided" if asked else stored.state
 
 
