@@ -45,7 +45,7 @@ from bullpen.turn_events import (
     ToolStarted,
     Usage,
 )
-from bullpen.view.decisions import Decision, decisions
+from bullpen.view.decisions import Choice, Decision, decisions
 
 
 class Paper:
@@ -324,6 +324,17 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
         "  /hand NAME 1  let another agent answer\n"
         "  /drop         remove every waiting turn\n"
     )
+
+
+def test_an_offered_answer_is_its_number_first() -> None:
+    answer = Choice(action="yes", label="no", typed="/yes 1 no", purpose="answer: no", given={}, key="2")
+    page = Paper()
+
+    Show(page, Colours(None, on=False), lambda: (), in_chat=True).decision(
+        Decision(kind="question", text="ada asks you (turn 1).", shown="Ship it?", choices=(answer,))
+    )
+
+    assert page.text.endswith("  2  answer: no (or /yes 1 no)\n")
 
 
 def test_a_failed_turn_is_asked_about_while_another_one_runs() -> None:

@@ -274,7 +274,7 @@ def _decision_text(decision: Decision) -> str:
     """Return a decision in Markdown, with what can be typed."""
     shown = f"\n\n{fenced(decision.shown)}" if decision.shown else ""
     choices = "".join(
-        f"\n- `{choice.typed}`: {choice.purpose}{f' (or just {choice.key})' if choice.key else ''}"
+        f"\n- `{choice.key or choice.typed}`: {choice.purpose}{f' (or `{choice.typed}`)' if choice.key else ''}"
         for choice in decision.choices
     )
     return f"**{decision.text}**{shown}\n{choices}"

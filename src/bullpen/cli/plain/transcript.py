@@ -416,7 +416,7 @@ def _listed(names: Iterable[str]) -> str:
 def _choice_row(choice: Choice) -> tuple[str, str]:
     """Return what can be typed, and what it does. A hand-over is one key: Enter or y, or only y."""
     if choice.key:
-        return choice.typed, f"{choice.purpose} (or just {choice.key})"
+        return choice.key, f"{choice.purpose} (or {choice.typed})"
     is_first = choice.given.get("scope", "once") == "once"
     key = " (or just y)" if choice.is_risky and is_first else ""
     if choice.action in ("ask", "no") and not choice.is_risky:
