@@ -1,8 +1,8 @@
 """Blind rounds: who answers after a group is not told whose replies are whose, nor in which order. Plain data."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from secrets import token_hex
 
 from msgspec import Struct
 
@@ -41,7 +41,7 @@ def new_blind(turns: Sequence[WaitingTurn], *, is_blind: bool) -> dict[str, Blin
     if steps is None:
         return {}
     step, judged_at = steps
-    return {turns[0].message_id: BlindRound(seed=token_hex(8), step=step, judged_at=judged_at)}
+    return {turns[0].message_id: BlindRound(seed=os.urandom(8).hex(), step=step, judged_at=judged_at)}
 
 
 def judged_steps(of_turns: Iterable[int]) -> tuple[int, int] | None:
