@@ -32,6 +32,22 @@ def test_a_file_that_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "team.toml is fine. Next: bullpen chat team.toml\n"
 
 
+@pytest.mark.parametrize(
+    ("template", "then"),
+    [
+        ("second-opinion", "bullpen hook install 'our team.toml'"),
+        ("triage", """bullpen run 'our team.toml' "Why did this fail?" --attach ci.log"""),
+        ("debate", "bullpen chat 'our team.toml'"),
+    ],
+)
+def test_what_comes_next_is_what_init_said(template: str, then: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "our team.toml", "--scripted", "--template", template]) == 0
+    assert capsys.readouterr().out.endswith(f"  {then}\n")
+
+    assert main(["check", "our team.toml"]) == 0
+    assert capsys.readouterr().out.endswith(f"our team.toml is fine. Next: {then}\n")
+
+
 def test_it_does_not_promise_that_agents_are_signed_in(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     (folder / "codex").write_text("#!/bin/sh\n")
     (folder / "codex").chmod(0o755)

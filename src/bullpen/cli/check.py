@@ -15,6 +15,7 @@ from bullpen.team.reach import Reach, agents_reached
 from bullpen.team.reader import read_team
 from bullpen.team.stand_in_checks import stand_in_sentences
 from bullpen.team.team import Team
+from bullpen.team.templates import NAMES, template
 from bullpen.text.numbers import counted
 from bullpen.text.safe import printable
 
@@ -92,7 +93,8 @@ def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> No
 
 
 def _command(team: Team, path: str) -> str:
-    """Return the command that lets people talk with a team."""
+    """Return the command that comes next: what its template says, or else the one that lets people talk with it."""
     if any(agent.pool for agent in team.agents):
         return f"bullpen serve {path} --cluster ADDRESS"
-    return f"bullpen chat {path}"
+    then = template(team.name).then if team.name in NAMES else "bullpen chat {file}"
+    return then.format(file=path)
