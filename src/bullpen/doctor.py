@@ -15,7 +15,7 @@ from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
 from bullpen.agents.process import Child
-from bullpen.agents.registry import agent_spec, is_restricted, known_agents, not_loaded, spec_for
+from bullpen.agents.registry import agent_spec, is_restricted, known_agents, not_loaded, short_names, spec_for
 from bullpen.agents.runner import find_program, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
@@ -253,13 +253,18 @@ def who_asks(loaded: LoadedTeam) -> list[str]:
 
 
 def agent_names() -> tuple[str, ...]:
-    """Return the name of every known agent."""
-    return tuple(known_agents())
+    """Return what team files call every known agent."""
+    return tuple(short_names())
 
 
 def agent_name(name: str) -> str:
     """Return the canonical name for a name or an alias, or raise UnknownAgent."""
     return agent_spec(name).name
+
+
+def short_name(name: str) -> str:
+    """Return what team files call an agent, for a name or an alias, or raise UnknownAgent."""
+    return agent_spec(name).short_name
 
 
 def agents_not_loaded() -> list[str]:

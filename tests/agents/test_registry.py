@@ -26,7 +26,7 @@ def test_the_modules_here_are_found_by_name_and_alias() -> None:
 
 
 def test_an_unknown_agent_is_named_with_the_known_ones() -> None:
-    with pytest.raises(UnknownAgent, match=r"There is no agent type 'clade'\. Known types: claude-code, .*codex"):
+    with pytest.raises(UnknownAgent, match=r"There is no agent type 'clade'\. Known types: claude, codex, "):
         agent_spec("clade")
 
 

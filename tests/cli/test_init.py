@@ -52,7 +52,7 @@ def test_the_agents_that_are_ready_get_the_roles(machine: Path, capsys: pytest.C
     assert main(["init"]) == 0
 
     assert capsys.readouterr().out == (
-        "Wrote team.toml: builder (claude-code), reviewer (openai-codex).\n"
+        "Wrote team.toml: builder (claude), reviewer (codex).\n"
         "Next:\n  bullpen check team.toml\n  bullpen chat team.toml\n"
         "Left out, since they are not ready: gemini (not signed in). `bullpen doctor` says what to do.\n"
     )
@@ -107,8 +107,8 @@ def test_every_agent_that_is_named_becomes_a_member(machine: Path, capsys: pytes
     assert main(["init", "--agents", "claude,codex,gemini,qwen,codex,codex"]) == 0
 
     assert capsys.readouterr().out.startswith(
-        "Wrote team.toml: builder (claude-code), reviewer (openai-codex), gemini (google-gemini), qwen (qwen-code), "
-        "codex (openai-codex), codex-2 (openai-codex).\n"
+        "Wrote team.toml: builder (claude), reviewer (codex), gemini (gemini), qwen (qwen), "
+        "codex (codex), codex-2 (codex).\n"
     )
     assert players() == ["claude", "codex", "gemini", "qwen", "codex", "codex"]
     assert [member.permissions for member in team().agents] == ["ask", *["read-only"] * 5]
@@ -125,7 +125,7 @@ def test_of_more_agents_than_roles_those_left_out_are_named(
 
     assert players() == ["claude", "codex"]
     assert (
-        "Also here: google-gemini. To add them: bullpen init --force --agents claude-code,openai-codex,google-gemini\n"
+        "Also here: gemini. To add them: bullpen init --force --agents claude,codex,gemini\n"
     ) in capsys.readouterr().out
 
 
@@ -144,7 +144,7 @@ def test_who_is_known_to_be_signed_in_gets_the_roles(machine: Path, capsys: pyte
     assert players("my team.toml") == ["claude", "claude", "claude"]
     assert (
         "Also here: opencode, pi. To add them: "
-        "bullpen init --force --template debate --agents claude-code,opencode,pi 'my team.toml'\n"
+        "bullpen init --force --template debate --agents claude,opencode,pi 'my team.toml'\n"
         f"{unknown}"
     ) in capsys.readouterr().out
 
@@ -271,7 +271,7 @@ def test_agents_may_run_the_tests_that_are_there(machine: Path, capsys: pytest.C
 
     assert [member.allow for member in team("shop/team.toml").agents] == [("npm test",), ()]
     assert capsys.readouterr().out == (
-        "Wrote shop/team.toml: builder (claude-code), reviewer (openai-codex).\n"
+        "Wrote shop/team.toml: builder (claude), reviewer (codex).\n"
         "Without asking you, builder may run: npm test.\n"
         "Next:\n  bullpen check shop/team.toml\n  bullpen chat shop/team.toml\n"
     )

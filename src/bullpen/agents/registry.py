@@ -25,6 +25,11 @@ def known_agents() -> dict[str, AgentSpec]:
     return known
 
 
+def short_names() -> list[str]:
+    """Return what team files call every CLI."""
+    return [spec.short_name for spec in known_agents().values()]
+
+
 def not_loaded() -> list[str]:
     """Return a sentence for each agent of another package that cannot be loaded."""
     return [problem for problem in _from_other_packages() if isinstance(problem, str)]
@@ -35,7 +40,7 @@ def agent_spec(name: str) -> AgentSpec:
     # Looking for other packages takes longer than everything else here, so that is done only if it must be.
     found = _named(name, _our_own()) or _named(name, known_agents())
     if found is None:
-        raise UnknownAgent(name, known_agents())
+        raise UnknownAgent(name, short_names())
     return found
 
 
@@ -53,7 +58,7 @@ def spec_for(agent: str, command: Sequence[str] = (), *, name: str = "") -> Agen
     if not command:
         spec = agent_spec(agent)
         if spec.needs_command:
-            raise UnknownAgent(agent, known_agents(), f"{agent!r} needs a command: that of a program that speaks it.")
+            raise UnknownAgent(agent, short_names(), f"{agent!r} needs a command: that of a program that speaks it.")
         return spec
     if is_known(agent):
         spec = agent_spec(agent)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bullpen.cli.option_types import named_agent
 from bullpen.cli.parser import listed, suggestion
-from bullpen.doctor import Finding, agent_name, agent_names, examine_all, other_agents_here
+from bullpen.doctor import Finding, agent_names, examine_all, other_agents_here, short_name
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.team.file import team_path
 from bullpen.team.reader import read_team
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     Trust().remember(team_path(path), text)
     _say_next(path, text, way, asked_for_script=options.scripted)
     if others := [name for name in found if name not in agents]:
-        print(f"Also here: {', '.join(others)}. To add them: {_again(options, found)}")
+        print(f"Also here: {', '.join(map(short_name, others))}. To add them: {_again(options, found)}")
     for sentence in _about_logins(findings):
         print(sentence)
     if not options.scripted and options.agents is None and (others_here := other_agents_here(cwd=Path.cwd())):
@@ -109,7 +109,7 @@ def _again(options: argparse.Namespace, agents: Iterable[str]) -> str:
     """Return the command that writes the same file with these agents."""
     template = [] if options.template == NAMES[0] else ["--template", options.template]
     place = [] if options.place == "." else [options.place]
-    return shlex.join(["bullpen", "init", "--force", *template, "--agents", ",".join(agents), *place])
+    return shlex.join(["bullpen", "init", "--force", *template, "--agents", ",".join(map(short_name, agents)), *place])
 
 
 def _findings() -> list[Finding]:
@@ -178,7 +178,7 @@ def _replace(path: Path, text: str) -> None:
 
 def _say_next(path: Path, text: str, way: Template, *, asked_for_script: bool) -> None:
     team = read_team(text)
-    members = [f"{member.name} ({agent_name(member.agent)})" for member in team.agents if member.agent]
+    members = [f"{member.name} ({short_name(member.agent)})" for member in team.agents if member.agent]
     if members:
         print(printable(f"Wrote {path}: {', '.join(members)}."))
     elif asked_for_script:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bullpen.agents.command import command_agent
 from bullpen.agents.environment import child_environment
-from bullpen.agents.registry import agent_spec, is_known, is_restricted, known_agents, spec_for
+from bullpen.agents.registry import agent_spec, is_known, is_restricted, known_agents, short_names, spec_for
 from bullpen.agents.runner import find_program
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.manager import task_too_long
@@ -359,7 +359,7 @@ def _unknown_agent(name: str) -> str:
         return f'{name!r} is a protocol, not a program: add a command, such as command = ["opencode", "acp"]'
     known = [word for spec in known_agents().values() for word in (*spec.aliases, spec.name)]
     close = nearest(name, known)
-    advice = f"Did you mean {' or '.join(close)}?" if close else f"Known types: {', '.join(known)}."
+    advice = f"Did you mean {' or '.join(close)}?" if close else f"Known types: {', '.join(short_names())}."
     return f'there is no agent type {name!r}. {advice} For any other program, use command = ["program"]'
 
 

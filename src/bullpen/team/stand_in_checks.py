@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bullpen.agents.registry import is_known, known_agents, spec_for
+from bullpen.agents.registry import is_known, short_names, spec_for
 from bullpen.errors import Severity, UnknownAgent
 from bullpen.team.programs_here import finds, not_found
 from bullpen.team.stand_ins import programs
@@ -29,7 +29,7 @@ def stand_in_problems(
             spec = spec_for(other.agent, other.command)
             spec.arguments(other.permissions, other.model)
         except UnknownAgent:
-            known = ", ".join(known_agents())
+            known = ", ".join(short_names())
             yield f"{by!r} is neither an agent of this team nor an agent type. Agent types: {known}", "error"
             continue
         except ValueError as error:
