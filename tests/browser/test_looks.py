@@ -66,6 +66,31 @@ def test_nothing_is_wider_than_a_phone(width: int, tmp_path: Path, open_browser:
     assert {path: wide for path, wide in asyncio.run(story()).items() if wide > width} == {}
 
 
+BROKEN_WORDS = """() => {
+  const broken = [];
+  for (const cell of document.querySelectorAll("table.seen :is(th, td)")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.data.matchAll(/\\w+/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map((one) => Math.round(one.top))).size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+
+
+def test_no_table_breaks_a_word_on_a_phone(tmp_path: Path, open_browser: OpenBrowser) -> None:
+    async def story() -> dict[str, list[str]]:
+        async with pages(tmp_path, open_browser, 390, "light") as every:
+            return {path: await page.evaluate(BROKEN_WORDS) async for path, page in every}
+
+    assert {path: words for path, words in asyncio.run(story()).items() if words} == {}
+
+
 def test_everything_can_be_reached_by_keyboard(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         async with pages(tmp_path, open_browser, 1280, "light") as every:

@@ -105,7 +105,7 @@ def test_the_header_is_the_same_on_every_page_and_a_long_message_has_the_whole_w
             conversation = (await served.hub.begin()).conversation
             page = await browser.new_page(viewport={"width": width, "height": 780})
             await served.let_in(page)
-            for path in ("/", "/teams", "/people", "/nowhere"):
+            for path in ("/", "/usage", "/teams", "/people", "/nowhere"):
                 await page.goto(f"{served.url}{path}")
                 assert (await page.locator(".where").inner_text()).split() == GLOBAL, path
                 assert await page.evaluate("document.documentElement.scrollWidth") == width, path
