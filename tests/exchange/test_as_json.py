@@ -67,6 +67,8 @@ def test_all_messages_and_turns_are_there(store: SqliteStore) -> None:
         "isEstimate": False,
         "model": "",
         "contextWindow": 0,
+        "agent": "",
+        "quota": None,
     }
     assert document["turns"][3]["failure"]["partialText"] == "Test 1: "
 
