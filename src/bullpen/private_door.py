@@ -68,19 +68,24 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @asynccontextmanager
 async def private_door(conversation: Conversation, token: str) -> AsyncIterator[None]:
     """Let other processes of this user decide in a conversation that this one owns, if there can be such a socket."""
-    listener = await asyncio.to_thread(_listener, door_of(token))
-    if listener is None:
-        yield
-        return
-    server = await asyncio.start_unix_server(
-        partial(_take, conversation), sock=listener, limit=MOST_BYTES, backlog=BACKLOG
-    )
+    opening = asyncio.create_task(asyncio.to_thread(_listener, door_of(token)))
     try:
-        yield
+        # Who stops waiting for it closes it nevertheless: a thread cannot be stopped.
+        listener = await asyncio.shield(opening)
+        if listener is None:
+            yield
+            return
+        take = partial(_take, conversation)
+        server = await asyncio.start_unix_server(take, sock=listener, limit=MOST_BYTES, backlog=BACKLOG)
+        try:
+            yield
+        finally:
+            server.close()
     finally:
-        server.close()
-        with contextlib.suppress(OSError):
-            door_of(token).unlink()
+        if (opened := await opening) is not None:
+            opened.close()
+            with contextlib.suppress(OSError):
+                door_of(token).unlink()
 
 
 def decide(token: str, decided: Decided) -> str:
