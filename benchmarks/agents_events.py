@@ -48,9 +48,9 @@ def measure(*, quick: bool) -> Figure:
             )
             for name, (cli, data) in sources.items()
         ],
-        meaning=f"The streams are the recordings of `tests/recordings` with texts of `benchmarks/corpus.py` in them, "
-        f"read in chunks of {CHUNK_BYTES // 1024} KiB, each as one turn. JSON alone is msgspec decoding every line "
-        f"into dicts: the limit for any reader of whole lines.",
+        meaning=f"The streams are the recordings of `tests/agents/recordings` with texts of `benchmarks/corpus.py` in "
+        f"them, read in chunks of {CHUNK_BYTES // 1024} KiB, each as one turn. JSON alone is msgspec decoding every "
+        f"line into dicts: the limit for any reader of whole lines.",
     )
 
 

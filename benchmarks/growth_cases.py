@@ -15,6 +15,7 @@ from benchmarks.growth import FLAT, Case, check
 from benchmarks.markers import TEXTS, Text
 from benchmarks.measure import Run
 from bullpen.agents import agent_spec
+from bullpen.agents.free_reading import only_reads
 from bullpen.agents.transcript import Transcript
 from bullpen.app import open_team
 from bullpen.context import (
@@ -31,9 +32,11 @@ from bullpen.conversation import decisions
 from bullpen.conversation.broadcast import Broadcast
 from bullpen.conversation.events import TurnEvent
 from bullpen.conversation.state import ConversationState
+from bullpen.conversation.told_apart import ToolTimes
 from bullpen.exchange.files import write_export
 from bullpen.exchange.forking import fork_conversation
 from bullpen.exchange.markdown import quoted
+from bullpen.file_changes import FileChange, FolderChanges
 from bullpen.messages import ConversationMessage, Routing
 from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.obstacles import Situation, may_begin
@@ -41,7 +44,11 @@ from bullpen.routing.progress import Progress, sketch
 from bullpen.routing.queue import TurnQueue, WaitingTurn
 from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore
+from bullpen.team.approval_rules import allowing, denying
 from bullpen.team.file import LoadedTeam
+from bullpen.team.instruction_files import InstructionFile
+from bullpen.team.instruction_imports import ReadInstructions, mentions
+from bullpen.team.settings_words import settings_words
 from bullpen.team.team import Member
 from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.keys import KeyReader, Pressed, Typed
@@ -51,7 +58,7 @@ from bullpen.text.excerpt import excerpt
 from bullpen.text.fence import fenced
 from bullpen.text.patch_excerpt import patch_excerpt
 from bullpen.text.safe import EscapeStripper, printable, strip_escape_sequences
-from bullpen.turn_events import TextDelta
+from bullpen.turn_events import ApprovalAsked, TextDelta, ToolFinished, ToolStarted
 from bullpen.web.growing_markdown import GrowingMarkdown
 from bullpen.web.markdown import render
 
@@ -140,6 +147,8 @@ def cases(folder: Path) -> Iterator[Case]:
     team = team_in(folder)
     yield from _about_routing(team)
     yield from _about_agents()
+    yield from _about_questions()
+    yield from _about_files(folder)
     yield from _about_viewers()
     yield from _about_stores(folder, team)
     yield from _about_conversations(folder, team)
@@ -243,6 +252,8 @@ def _about_texts() -> Iterator[Case]:
         yield Case(f"take parts of {unit!r} for a message", 64 * KIBIBYTE, partial(_on_text, _attach, unit))
     for unit in GUARDED:
         yield Case(f"guard {unit!r} in a message", 4 * KIBIBYTE, partial(_on_text, _guard, unit))
+    for unit in ("x", "@a\n", "`@a` ", "@"):
+        yield Case(f"find imports in {unit!r}", 8 * KIBIBYTE, partial(_on_text, _find_imports, unit))
     for unit in ESCAPES:
         strip = strip_escape_sequences
         yield Case(f"strip {unit!r} from a reply", 8 * KIBIBYTE, partial(_on_text, strip, unit))
@@ -252,6 +263,10 @@ def _about_texts() -> Iterator[Case]:
 def _attach(text: str) -> object:
     patch_excerpt(text, most_of_each=4 * KIBIBYTE, most=8 * KIBIBYTE)
     return fenced(excerpt(text, 8 * KIBIBYTE).text)
+
+
+def _find_imports(text: str) -> object:
+    return list(mentions(text))
 
 
 def _guard(text: str) -> object:
@@ -375,6 +390,59 @@ def _stream(data: bytes, chunk: int) -> Run:
         transcript.finish()
 
     return read
+
+
+def _about_questions() -> Iterator[Case]:
+    for unit in ("x", "x ", "git push; "):
+        yield Case(f"look at a command of {unit!r}", 64 * KIBIBYTE, partial(_on_text, _look_at, unit))
+
+
+def _look_at(script: str) -> None:
+    command = f"/bin/bash -lc '{script}'"
+    asked = ApprovalAsked(id="q", kind="command", tool="Bash", command=command)
+    only_reads(command, "/p", "/p")
+    allowing(["pytest"], asked)
+    denying(["rm -rf"], asked)
+
+
+def _about_files(folder: Path) -> Iterator[Case]:
+    yield Case("tell a person's changes apart", 500, _tell_apart)
+    (folder / "rules").mkdir()
+    for name, text in (("many", "@{n}.md "), ("one", "@../"), ("lines", "@a\n")):
+        yield Case(f"import rules: {name}", 20_000, partial(_import_rules, folder / "rules", text))
+    for name, text in (("quotes", '\\"'), ("comments", "/* ")):
+        yield Case(f"settings: {name}", 20_000, partial(_settings, folder / "rules", text))
+
+
+def _tell_apart(size: int) -> Run:
+    times = ToolTimes("/x", "/x")
+    for number in range(size):
+        times.on_event(ToolStarted(id=str(number), name="Edit", input={"file_path": f"a{number}"}))
+        times.on_event(ToolFinished(id=str(number)))
+    files = tuple(FileChange(path=f"b{number}", kind="changed") for number in range(size))
+    changes = FolderChanges(folder="/x", files=files)
+    return lambda: times.told_apart(changes, "1", "lee", Path("/x"))
+
+
+def _import_rules(folder: Path, text: str, size: int) -> Run:
+    file = folder / f"rules-{size}.md"
+    written = "".join(text.replace("{n}", str(number)) for number in range(size))
+
+    def work() -> None:
+        file.write_text(written)
+        ReadInstructions(outside_allowed=False).add(InstructionFile(name=file.name, folder=folder))
+
+    return work
+
+
+def _settings(folder: Path, text: str, size: int) -> Run:
+    file = folder / f"settings-{size}.json"
+
+    def work() -> None:
+        file.write_text(text * size)
+        settings_words(file)
+
+    return work
 
 
 def _about_viewers() -> Iterator[Case]:

@@ -15,8 +15,8 @@ from statistics import mean
 from typing import Any
 
 from msgspec import Struct
-from tests.real_cli.install import binaries, is_installed
-from tests.real_cli.isolation import loopback_only
+from tests.agents.real_cli.install import binaries, is_installed
+from tests.agents.real_cli.isolation import loopback_only
 
 from benchmarks.agents_stage import own_folder
 from benchmarks.conversation_stage import MARKER
@@ -60,7 +60,7 @@ class Sent(Struct, frozen=True):
 def measure(*, quick: bool) -> Figure:
     """Hold the same conversation twice, and compare what was sent in each turn after a member's first."""
     if not is_installed():
-        raise SystemExit("The genuine CLIs are not installed: python tests/real_cli/install.py")
+        raise SystemExit("The genuine CLIs are not installed: python tests/agents/real_cli/install.py")
     path = os.environ["PATH"]
     os.environ["PATH"] = f"{binaries()}{os.pathsep}{path}"
     with loopback_only() as is_isolated, own_folder() as folder:

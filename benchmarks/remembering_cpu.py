@@ -2,20 +2,20 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from time import process_time
 
-from tests.conversation.remembering import AGENT, HOMES
+from tests.conversation.remembering import HOMES
 
 from benchmarks.agents_stage import own_folder
 from benchmarks.report import Figure, duration
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.stage import AGENT
 
 GOAL_SECONDS = 1e-3
 TURNS, QUICK_TURNS = 60, 10
@@ -109,7 +109,7 @@ def _team(folder: Path, kind: str, tool_bytes: int) -> Path:
         script = f'[{{"tool": {{"name": "Read", "output": "{"x" * tool_bytes}"}}}}, {{"say": "I have read it."}}]'
         for number in range(1, WARM_UP + 1):
             (agent / f"script-{number}").write_text(script, encoding="utf-8")
-    command = str([sys.executable, "-SE", str(AGENT), str(agent), "claude"]).replace("'", '"')
+    command = str([*AGENT, "--as", "claude", "--turns", str(agent)]).replace("'", '"')
     team = folder / "team.toml"
     team.write_text(TEAM.format(command=command, kind=kind), encoding="utf-8")
     return team

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from msgspec import Struct
-from tests.real_cli.install import binaries, is_installed
+from tests.agents.real_cli.install import binaries, is_installed
 
 KEYS = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"), "none")
 NOWHERE = "http://127.0.0.1:9"

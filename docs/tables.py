@@ -3,19 +3,22 @@
 import re
 from pathlib import Path
 
-from tests.real_cli import install
+from tests.agents.real_cli import install
 
+from bullpen.agents.registry import agent_spec
 from bullpen.agents.stream import MAX_LINE_BYTES
 from bullpen.agents.transcript import MAX_TEXT_BYTES
 from bullpen.cli.editor.session import MOST_REPLAYED
 from bullpen.cli.editor.sessions import MOST_OPEN as MOST_IN_EDITOR
+from bullpen.cli.within_agents import WITHIN_AGENTS, Row
 from bullpen.context.manager import MAX_TEAM_TASK_BYTES
 from bullpen.markers.grammar import MOST_MARKERS
 from bullpen.store.packing import MAX_STREAM_BYTES
 from bullpen.team.file import MAX_FILE_BYTES
 from bullpen.team.team import DEFAULT_MAX_BYTES, DEFAULT_WINDOW_BYTES
 from bullpen.tui.slash_commands import SCREEN_COMMANDS
-from bullpen.view.commands import ACTIONS, COMMANDS, command_table
+from bullpen.view.commands import ACTIONS, COMMANDS
+from bullpen.view.help import command_table
 from bullpen.web.conversations import MOST_OPEN
 from bullpen.web.guard import MOST_BODY_BYTES
 
@@ -56,7 +59,10 @@ def tables() -> dict[str, str]:
     actions += [f"| `{name}` | {command.purpose} |" for name, command in ACTIONS.items()]
     limits = ["| what | how much | what happens beyond it |", "|---|---|---|"]
     limits += [f"| {what} | {most} | {then} |" for what, most, then in LIMITS]
+    within = ["| command | when an agent runs it |", "|---|---|"]
+    within += [f"| `{name}` | {allowed_within(row)} |" for name, row in WITHIN_AGENTS.items()]
     return {
+        "command-line.md#Within an agent": "\n".join([*within, ""]),
         "command-line.md#In a chat": command_table(COMMANDS.values()),
         "agents.md#Which versions are tested?": tested_versions("| CLI | install | version |"),
         "../README.md#Supported agents": tested_versions(
@@ -69,19 +75,25 @@ def tables() -> dict[str, str]:
             f"任何支持 [Agent Client Protocol]({OTHER_AGENTS}) 的智能体",
             "任何从标准输入读取提示词、把回答打印出来的程序",
         ),
-        "terminal.md#Every command": command_table([*COMMANDS.values(), *SCREEN_COMMANDS]),
+        "terminal.md#Every command": command_table(SCREEN_COMMANDS),
         "limits.md#How much?": "\n".join([*limits, ""]),
         "web.md#Every action": "\n".join([*actions, ""]),
     }
+
+
+def allowed_within(row: Row) -> str:
+    """Return what becomes of a command that an agent runs, and why."""
+    refused = "".join(f"; `--{option}` is refused: {why}" for option, why in row.but_not.items())
+    return f"{'runs' if row.is_free else 'is refused'}: {row.why}{refused}"
 
 
 def tested_versions(heading: str, *others: str) -> str:
     """Return a table of the CLIs that were tried, at the versions that the tests pin, and of others without one."""
     packages = {**install.COMMANDS, **install.OTHERS}
     pinned = install.versions(install.PINS, packages)
-    commands = {program: f"npm install -g {packages[program]}" for program in pinned}
-    commands["vibe-acp"] = "uv tool install mistral-vibe"
     versions = {**pinned, **install.NOT_INSTALLED}
+    hints = {program: agent_spec(program.removesuffix("-acp")).hints["not_installed"] for program in CLIS}
+    commands = {program: hint.removeprefix("Install it with: ").partition(" (")[0] for program, hint in hints.items()}
     rows = [f"| {name} | `{commands[program]}` | {versions[program]} |" for program, name in CLIS.items()]
     return "\n".join([heading, "|---|---|---|", *rows, *(f"| {other} | | |" for other in others), ""])
 

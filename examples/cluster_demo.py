@@ -4,6 +4,7 @@ Agents follow scripts, so no account is needed. Everything is on loopback, and e
 """
 
 import argparse
+import ctypes
 import json
 import os
 import secrets
@@ -26,6 +27,9 @@ from psycopg import sql
 from bullpen.testing.postgres import PostgresServer, programs
 
 WAIT_SECONDS = 90.0
+PR_SET_PDEATHSIG = 1
+# Loaded here, since little can be done between fork and exec.
+_prctl = getattr(ctypes.CDLL(None), "prctl", None)
 NO_SERVER = "There is no PostgreSQL here. On Debian: apt-get install postgresql, or set BULLPEN_TEST_POSTGRES."
 FIRST_WORDS = "Please find out why the tests are slow, and make them fast."
 STORY = {
@@ -109,6 +113,7 @@ class Stage:
                 encoding="utf-8",
                 # Ctrl-C is for the demo, which then ends them in order.
                 start_new_session=True,
+                preexec_fn=end_with_demo,
             )
         self.processes.append(process)
         return Lines(name, process, self.folder / f"{name}.log")
@@ -220,6 +225,12 @@ class Watcher:
                 show("watching node 2", f"{said[0]}: {said[1]}")
 
 
+def end_with_demo() -> None:
+    """In a new process: end when the demo is killed, where the system can do that."""
+    if _prctl is not None:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def show(who: str, text: str) -> None:
     """Print a line."""
     print(f"{who:>16} | {text}", flush=True)
@@ -300,17 +311,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fast", action="store_true", help="leave out the pauses that make it pleasant to watch")
     fast = parser.parse_args().fast
+    # It ends as by Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     show("demo", "Starting PostgreSQL.")
-    with tempfile.TemporaryDirectory(prefix="bullpen-cluster-") as folder, database() as url:
-        stage = Stage(Path(folder), url, 0.4 if fast else 2.0)
-        stage.write()
-        try:
-            play(stage, fast=fast)
-        except KeyboardInterrupt:
-            print()
-        finally:
-            show("demo", "Ending everything that was started.")
-            stage.end()
+    try:
+        with tempfile.TemporaryDirectory(prefix="bullpen-cluster-") as folder, database() as url:
+            stage = Stage(Path(folder), url, 0.4 if fast else 2.0)
+            stage.write()
+            try:
+                play(stage, fast=fast)
+            finally:
+                show("demo", "Ending everything that was started.")
+                stage.end()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     show("demo", "Done.")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import copy
 
 import pytest
+from tests import package
 
 import bullpen
 from bullpen import errors
@@ -18,21 +19,34 @@ ROOT = Path(__file__).parent.parent
 TEXTS = (".py", ".md", ".toml", ".html", ".txt", ".sh", "Makefile")
 
 
-def test_the_distribution_has_a_name_of_its_own(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        (place,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        metadata = message_from_bytes(archive.read(place))
-        scripts = archive.read(place.replace("METADATA", "entry_points.txt")).decode()
-        packages = {name.split("/")[0] for name in archive.namelist() if ".dist-info" not in name}
+def test_what_is_built_is_whole_and_says_what_it_is(tmp_path: Path) -> None:
+    built = package.build(package.copied(tmp_path))
 
-    assert metadata["Name"] == "bullpen-chat"
-    needed = metadata.get_all("Requires-Dist", [])
+    assert [*package.contents(built), *package.metadata(built.wheel)] == []
+    with zipfile.ZipFile(built.wheel) as archive:
+        (place,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        needed = message_from_bytes(archive.read(place)).get_all("Requires-Dist", [])
     assert {"textual", "starlette"} <= {one.split(">")[0] for one in needed if one.endswith("extra == 'all'")}
-    assert "bullpen = bullpen.cli:main" in scripts
-    assert packages == {"bullpen"}
+
+
+def test_what_is_wrong_with_a_package_is_named(tmp_path: Path) -> None:
+    source = package.copied(tmp_path)
+    (source / "src/bullpen/stray.py").touch()
+    (source / "src/bullpen/py.typed").unlink()
+    settings = (source / "pyproject.toml").read_text().replace('bullpen-chat = "bullpen', 'other = "bullpen')
+    (source / "pyproject.toml").write_text(settings.replace(">=3.11", ">=3.12"))
+
+    built = package.build(source)
+
+    wheel, sdist = built.wheel.name, built.sdist.name
+    assert [*package.contents(built), *package.metadata(built.wheel)] == [
+        f"{sdist} lacks src/bullpen/py.typed.",
+        f"{sdist} has src/bullpen/stray.py, which git does not know.",
+        f"{wheel} lacks bullpen/py.typed.",
+        f"{wheel} has bullpen/stray.py, which git does not know.",
+        f"{wheel} has the Requires-Python '>=3.12', not '>=3.11'.",
+        f"{wheel} brings no program bullpen-chat.",
+    ]
 
 
 def test_a_hint_names_the_distribution_or_the_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -54,6 +68,7 @@ def test_nothing_tells_people_to_install_somebody_elses_package() -> None:
     assert [file for file, text in read.items() if file != Path(__file__) and wrong.search(text)] == []
 
 
+@pytest.mark.foreign  # make may be called otherwise
 @pytest.mark.parametrize(("target", "installs_everything"), [("demo", False), ("example", False), ("test", True)])
 def test_only_what_needs_it_installs_everything(target: str, installs_everything: bool, tmp_path: Path) -> None:
     for name in ("Makefile", "pyproject.toml", "requirements.txt"):
@@ -66,6 +81,7 @@ def test_only_what_needs_it_installs_everything(target: str, installs_everything
     assert ("--editable ." in would_run) is installs_everything
 
 
+@pytest.mark.foreign  # pip looks for packages where it is told to: on the network
 def test_after_the_demo_the_command_can_be_called_from_anywhere(tmp_path: Path) -> None:
     clone = tmp_path / "a clone"
     clone.mkdir()

@@ -14,6 +14,7 @@ import pytest
 
 from bullpen import private_door
 from bullpen.agents import guardian, process_tree
+from bullpen.errors import DoorClosed
 
 TAKEN = "There is no action 'nothing'. Nothing was done."
 REFUSED = "An agent cannot answer what agents ask. Nothing was done."
@@ -23,9 +24,12 @@ COMES = """
 import os, socket, sys, time
 line = socket.socket(socket.AF_UNIX)
 line.connect(sys.argv[1])
-if sys.argv[2:] == ["fork"] and os.fork():
-    os._exit(0)
-time.sleep(0.5)
+if sys.argv[2:] == ["fork"]:
+    parent = os.getpid()
+    if os.fork():
+        os._exit(0)
+    while os.getppid() == parent:
+        time.sleep(0.002)
 line.sendall(b'{"action": "nothing"}\\n')
 print(line.makefile().readline())
 """
@@ -64,7 +68,10 @@ def test_who_has_ended_is_not_taken_for_a_person() -> None:
 
 
 def test_neither_is_who_has_ended_and_was_not_waited_for() -> None:
-    assert told(STARTS.format(COMES, "import time; time.sleep(2)"), "fork") == UNKNOWN
+    reads = STARTS.format(COMES, "print(process.stdout.read().decode())")
+    reads = reads.replace("*sys.argv[1:]]", "*sys.argv[1:]], stdout=subprocess.PIPE")
+
+    assert told(reads, "fork") == UNKNOWN
 
 
 def test_an_agent_of_any_bullpen_is_refused() -> None:
@@ -78,7 +85,7 @@ def test_an_agent_is_refused_although_its_environment_is_empty() -> None:
 
 
 def test_who_cannot_be_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private_door, "_peer", lambda _: 0)
+    monkeypatch.setattr(private_door, "caller", lambda _: None)
 
     assert told(COMES) == UNKNOWN
 
@@ -93,10 +100,8 @@ def test_what_a_guardian_adopts_comes_from_an_agent(tmp_path: Path) -> None:
         first = keeper.start(["sh", "-c", orphan], cwd=tmp_path, env=os.environ, stdio=[nothing.fileno()] * 3)
     try:
         ended = process_tree.process_id(first)
-        until = time.monotonic() + 60
         while not (file.exists() and file.read_text()) or (ended and process_tree.is_alive(ended)):
-            assert time.monotonic() < until
-            time.sleep(0.01)
+            time.sleep(0.002)
         found = process_tree.process_id(int(file.read_text()))
         assert found is not None
         assert process_tree.is_of_an_agent(found) is True
@@ -113,6 +118,33 @@ def opened(token: str) -> list[str]:
             return sorted(path.name for path in private_door.door_of(token).parent.glob("[!.]*"))
 
     return asyncio.run(play())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such addresses")
+def test_a_door_with_a_long_address_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ("long" * 30)))
+    assert len(opened("mine")) == 1
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    assert len(opened("mine")) == 1
+    with pytest.raises(DoorClosed):
+        private_door.decide("mine", private_door.Decided(action="nothing"))
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("mode", [0o750, 0o710, 0o705, 0o701])
+def test_there_is_no_door_in_a_folder_that_others_may_enter(mode: int) -> None:
+    folder = private_door.door_of("mine").parent
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+
+    assert opened("mine") == []
+
+
+def test_a_folder_of_doors_is_made_for_nobody_else() -> None:
+    assert opened("mine") == [private_door.door_of("mine").name]
+    assert private_door.door_of("mine").parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_socket_of_a_killed_process_is_removed_once_in_a_while() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
-from tests.real_cli import install
+from tests.agents.real_cli import install
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -33,7 +33,7 @@ def draw(name: str, title: str, command: list[str], env: dict[str, str]) -> None
 
 
 def main() -> None:
-    """Draw every picture, with the genuine CLIs that `make test` installs."""
+    """Draw every picture, with the genuine CLIs that `make test-all` installs."""
     home = ROOT / ".cache" / "pictures"
     (home / "bin").mkdir(parents=True, exist_ok=True)
     for name in ("claude", "codex", "gemini"):
@@ -46,7 +46,8 @@ def main() -> None:
         "GEMINI_API_KEY": "x",
         "CODEX_API_KEY": "x",
     }
-    subprocess.run([sys.executable, str(HERE / "full_screen.py")], check=True)
+    for name in ("full_screen.py", "tour.py"):
+        subprocess.run([sys.executable, str(HERE / name)], check=True)
     draw("doctor", "bullpen doctor", ["doctor", "claude", "codex", "gemini"], env)
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something
 from bullpen.agents.runner import to_the_end
+from bullpen.clock import milliseconds
 from bullpen.config import default_database, wants_telemetry
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, MemberAgent, RemoteTeam, agent_for
 from bullpen.conversation.own_workspaces import own_folders
 from bullpen.conversation.owner import claim, owned, this_process
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.stored_history import StoredHistory
 from bullpen.errors import MissingExtra, NothingToUndo, NotTheOwner, StoreError, UnknownConversation
@@ -32,6 +32,7 @@ from bullpen.team.reader import examine_team
 from bullpen.team.stand_ins import programs
 from bullpen.team.standing_answers import StandingAnswers
 from bullpen.team.team import Team
+from bullpen.team.trust import Trust
 
 if TYPE_CHECKING:
     from bullpen.telemetry.telemetry import Telemetry
@@ -133,7 +134,8 @@ async def open_conversation(
     elsewhere = None if remote is None else remote(conversation_id, loaded.team, store)
     files = file_history(store, conversation_id, owner, elsewhere)
     place = files.forked.place if files is not None else Path
-    here = partial(agent_for, root=loaded.root, own=own, place=place)
+    agreed = partial(Trust().agreed, loaded.path)
+    here = partial(agent_for, root=loaded.root, own=own, place=place, agreed=agreed)
     of_roles = _agents_of_roles(loaded.team, extra, here, elsewhere)
     agents = {name: agent for (name, by), agent in of_roles.items() if name == by}
     try:
@@ -151,7 +153,12 @@ async def open_conversation(
         conversation = Conversation(
             loaded.team, state, agents, history, store, loaded.root, files, checks, standing, of_roles
         )
-        await conversation.start(interrupted_at=seen_at, continues=continues)
+        try:
+            await conversation.start(interrupted_at=seen_at, continues=continues)
+        except BaseException:
+            # It may have begun to follow turns of an earlier owner.
+            await conversation.close()
+            raise
         door = private_door(conversation, owner.token) if isinstance(store, SqliteStore) else nullcontext()
         async with nullcontext() if telemetry is None else telemetry.following(conversation), door:
             try:

@@ -55,3 +55,9 @@ def depth() -> int:
     """Return how many bullpens there are above this process."""
     said = os.environ.get(DEPTH_VARIABLE, "")
     return int(said) if said.isdecimal() and len(said) < 10 else 0
+
+
+def program_path(path: str | None = None) -> str:
+    """Return PATH without folders that depend on where we are: a cloned repository may have a `./bin/git`."""
+    folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if os.path.isabs(folder))  # noqa: PTH117

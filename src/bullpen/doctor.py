@@ -14,9 +14,9 @@ from bullpen.agents.acp_programs import ACP_PROGRAMS
 from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.failures import COMMON_HINTS
-from bullpen.agents.process import Child
 from bullpen.agents.registry import agent_spec, is_restricted, known_agents, not_loaded, short_names, spec_for
-from bullpen.agents.runner import find_program, run_turn, to_the_end
+from bullpen.agents.runner import find_program, run_turn
+from bullpen.agents.sign_in import own_folder, run_probe, signed_in
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.prompt import AssemblerInput
 from bullpen.errors import AgentFailed, UnknownAgent
@@ -27,14 +27,10 @@ from bullpen.team.trust import Trust
 from bullpen.turn_events import FailureKind
 
 # `gemini --version` needs two seconds on an idle machine.
-PROBE_SECONDS = 30.0
-MAX_PROBE_BYTES = 64 * 1024
 LIVE_SECONDS = 180.0
-NOT_TRUSTED = "It was not started: nobody has agreed yet to what this team file runs. `bullpen chat` asks."
 LIVE_PROMPT = "This is a test of the connection. Reply with the single word: ready"
 
 _VERSION = re.compile(r"(?<!\d)\d++\.\d[\w.+-]*")
-_SIGNED_OUT = re.compile(r'not logged in|logged ?out|"loggedIn":\s*false', re.IGNORECASE)
 
 
 class Problem(Struct, frozen=True):
@@ -42,6 +38,9 @@ class Problem(Struct, frozen=True):
 
     text: str
     hint: str = ""
+
+
+NOT_TRUSTED = Problem("It was not started: nobody has agreed yet to what this team file runs.", "`bullpen chat` asks.")
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -93,15 +92,15 @@ async def examine(
     if path is None:
         problem = Problem(f"{spec.program} is not installed.", _hint(spec, "not_installed"))
         return Finding(agent=spec.name, name=spec.short_name, program=spec.program, problems=(problem,))
-    version, (signed_in, evidence), shaken = await asyncio.gather(
+    version, (is_signed_in, evidence), shaken = await asyncio.gather(
         _version(spec, path, environment),
-        _signed_in(spec, path, environment),
-        _shaken(spec if shakes_hands else None, path, cwd, environment),
+        signed_in(spec, path, environment),
+        _shaken(spec if shakes_hands else None, path, environment),
     )
     problems = [] if shaken.problem is None else [shaken.problem]
     if version is None:
         problems.append(Problem(f"{path} does not report its version.", "Run it yourself to see why."))
-    if signed_in is False:
+    if is_signed_in is False:
         problems.append(Problem(f"{spec.program} is not signed in ({evidence}).", _hint(spec, "not_signed_in")))
     answered = None
     if live and not problems:
@@ -115,7 +114,7 @@ async def examine(
         path=path,
         version=version,
         version_tested=version in spec.tested_versions,
-        signed_in=signed_in,
+        signed_in=is_signed_in,
         evidence=evidence,
         answered=answered,
         handshake=shaken.said,
@@ -216,11 +215,15 @@ async def _look_for(member: Member, root: Path, *, is_trusted: bool) -> Finding:
     if path is None:
         return Finding(agent=spec.name, name=member.name, program=spec.program, problems=(missing,))
     speaks = in_acp(spec.with_permissions(member.permissions))
-    shaken = await _shaken(speaks if is_trusted else None, path, cwd, environment)
-    said = NOT_TRUSTED if speaks and not is_trusted else shaken.said
-    problems = () if shaken.problem is None else (shaken.problem,)
+    shaken = await _shaken(speaks if is_trusted else None, path, environment)
+    problem = NOT_TRUSTED if speaks and not is_trusted else shaken.problem
     return Finding(
-        agent=spec.name, name=member.name, program=spec.program, path=path, handshake=said, problems=problems
+        agent=spec.name,
+        name=member.name,
+        program=spec.program,
+        path=path,
+        handshake=shaken.said,
+        problems=() if problem is None else (problem,),
     )
 
 
@@ -229,12 +232,12 @@ class _Shaken(Struct, frozen=True):
     problem: Problem | None = None
 
 
-async def _shaken(spec: AgentSpec | None, path: str, cwd: Path, environment: Mapping[str, str]) -> _Shaken:
+async def _shaken(spec: AgentSpec | None, path: str, environment: Mapping[str, str]) -> _Shaken:
     """Return what came of a handshake with an agent; nothing if it is spoken to in another way."""
     speaks = in_acp(spec) if spec is not None else None
     if speaks is None:
         return _Shaken()
-    done = await handshake(speaks, path, cwd=cwd, environment=environment)
+    done = await handshake(speaks, path, cwd=own_folder(), environment=environment)
     command = " ".join((speaks.program, *speaks.command[1:]))
     if done.is_good:
         return _Shaken(said=f"`{command}`: {done.sentence}")
@@ -280,58 +283,10 @@ def end_leftover_processes() -> None:
 async def _version(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> str | None:
     quick = Path(path).with_name(spec.version_program or Path(path).name)
     program = str(quick) if os.access(quick, os.X_OK) else path
-    exit_code, output = await _run([program, *spec.version_arguments], environment)
+    exit_code, output = await run_probe([program, *spec.version_arguments], environment)
     version = _VERSION.search(output)
     # It may be the end of a sentence.
     return version[0].rstrip(".") if exit_code == 0 and version else None
-
-
-async def _signed_in(spec: AgentSpec, path: str, environment: Mapping[str, str]) -> tuple[bool | None, str]:
-    """Return whether the CLI is signed in, and how we know. A key that is set is not checked."""
-    probe = spec.sign_in
-    for variable in probe.variables:
-        name, _, value = variable.partition("=")
-        if environment.get(name) and value in ("", environment[name]):
-            return True, f"{name} is set"
-    if probe.arguments:
-        command = " ".join([spec.program, *probe.arguments])
-        exit_code, output = await _run([path, *probe.arguments], environment)
-        return exit_code == 0 and not _SIGNED_OUT.search(output), f"asked with `{command}`"
-    home = environment.get("HOME") or Path.home()
-    for name in probe.files:
-        if Path(home, name).exists():
-            return True, f"~/{name} exists"
-    if not probe.is_complete or not (probe.variables or probe.files):
-        return None, ""
-    return False, f"no {' or '.join([probe.variables[0], *(f'~/{name}' for name in probe.files)])}"
-
-
-async def _run(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[int | None, str]:
-    """Return the exit code and output of a short command; None as the code if it could not run or took too long."""
-    output = bytearray()
-
-    def keep(chunk: bytes) -> None:
-        output.extend(chunk[: MAX_PROBE_BYTES - len(output)])
-
-    try:
-        child = Child(
-            argv,
-            cwd=Path.cwd(),
-            env=environment,
-            stdin=b"",
-            on_stdout=keep,
-            on_stderr=keep,
-            crash_records=CrashRecords(),
-        )
-    except OSError as error:
-        return None, str(error)
-    try:
-        async with asyncio.timeout(PROBE_SECONDS):
-            return await child.wait(), output.decode(errors="replace")
-    except TimeoutError:
-        return None, ""
-    finally:
-        await to_the_end(child.stop())
 
 
 async def _live_failure(spec: AgentSpec, cwd: Path, env: Mapping[str, str] | None) -> Problem | None:

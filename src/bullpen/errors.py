@@ -344,6 +344,15 @@ class CannotChange(BullpenError):
         super().__init__(f"The CLI of {member} cannot run another command instead. Say no, and what it should run.")
 
 
+class HoldsOnce(BullpenError):
+    """A yes cannot hold for longer than once: it is about a file outside of the agent's folder."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__(
+            f"{member} asks about a file outside of its folder: a yes to that holds only once. Type /yes, or /no."
+        )
+
+
 class NoConflict(BullpenError):
     """No conflict in files is waiting for a decision."""
 
@@ -684,7 +693,7 @@ class UnknownCommand(BullpenError, LookupError):
         names = " or ".join(f"/{name}" for name in near)
         meant = f" Did you mean {names}?" if names else ""
         super().__init__(
-            f"There is no command /{word}.{meant} /help lists them all. Start with a space to send it as a message."
+            f"There is no command /{word}.{meant} /help all lists them. Start with a space to send it as a message."
         )
 
 

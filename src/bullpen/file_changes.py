@@ -40,6 +40,8 @@ class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     added: int = 0
     removed: int = 0
     is_binary: bool = False
+    is_perhaps_a_persons: bool = False
+    """Whether it changed during a turn when no tool of the agent could have changed it."""
 
 
 class Totals(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,10 @@ class FolderChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     patch_is_cut: bool = False
     note: str = ""
     """What is not known about it, and why, in sentences."""
+    programs: tuple[str, ...] = ()
+    """Those that make programs run, also such that are in no snapshot. An undo that has any puts only them back."""
+    digests: tuple[tuple[str, str], ...] = ()
+    """Of a begun turn, what files were that make programs run and are in no snapshot, with their paths."""
     total: Totals | None = None
     """Of all files, if only the first of them are in `files`; never in the store."""
 

@@ -11,8 +11,6 @@ import errno
 import logging
 import os
 import socket
-import struct
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -25,13 +23,12 @@ from msgspec import Struct
 
 from bullpen.agents import process_tree
 from bullpen.agents.crash_records import default_folder
+from bullpen.callers import caller
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, DoorClosed
 
 logger = logging.getLogger(__name__)
 
-TURN_VARIABLE = process_tree.TURN_VARIABLE
-"""Who has this in its environment was started by an agent."""
 MOST_BYTES = 1024 * 1024
 """Of what is decided, and of what became of it."""
 READ_SECONDS = 5.0
@@ -44,8 +41,6 @@ TIDY_SECONDS = 3600.0
 """How often sockets of processes that were killed are removed. Each that lives is woken by that."""
 TIDIED = ".tidied"
 PRIVATE = 0o700
-SOL_LOCAL, LOCAL_PEERPID = 0, 2
-"""Of macOS, which Python does not name."""
 
 
 class Decided(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,7 +113,8 @@ async def _take(conversation: Conversation, reader: asyncio.StreamReader, writer
     """Take one decision, and tell what became of it."""
     try:
         # Before anything else: who has sent something may end at once, and its number be another's.
-        peer = process_tree.process_id(_peer(writer.get_extra_info("socket")))
+        number = caller(writer.get_extra_info("socket"))
+        peer = None if number is None else process_tree.process_id(number)
         async with asyncio.timeout(READ_SECONDS):
             line = await reader.readline()
         outcome = await _outcome(conversation, line, peer)
@@ -154,13 +150,6 @@ async def _outcome(conversation: Conversation, line: bytes, peer: process_tree.P
         return Outcome(problem=f"This is a bug in bullpen, sorry: {type(error).__name__}")
 
 
-def _peer(line: socket.socket) -> int:
-    """Return the number of the process that has connected; 0 where the system does not tell."""
-    if (option := getattr(socket, "SO_PEERCRED", None)) is not None:
-        return int(struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, option, 12))[0])
-    return line.getsockopt(SOL_LOCAL, LOCAL_PEERPID) if sys.platform == "darwin" else 0
-
-
 def _listener(door: Path) -> socket.socket | None:
     """Return a socket that listens; None if there cannot be one: then only this process takes decisions."""
     listener = socket.socket(socket.AF_UNIX)
@@ -189,7 +178,7 @@ def _remove_dead(folder: Path) -> None:
     with contextlib.suppress(OSError):
         if time.time() - note.stat().st_mtime < TIDY_SECONDS:
             return
-    note.touch(mode=0o600)
+    note.touch()
     for door in set(folder.iterdir()) - {note}:
         with socket.socket(socket.AF_UNIX) as line, contextlib.suppress(OSError), _address(door) as address:
             line.settimeout(0.0)

@@ -112,11 +112,15 @@ class UsageSoFar(Struct, frozen=True, tag="usage_so_far", tag_field="event"):
     usage: Usage
 
 
-class Notice(Struct, frozen=True, kw_only=True, tag="notice", tag_field="event"):
+class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="notice", tag_field="event"):
     """Something people may want to know: a retry, a warning, an unknown event, a line that is not an event."""
 
     kind: NoticeKind
     text: str
+    attempts: int = 0
+    """Of a retry, how many there were in a row; 0 where nobody has counted."""
+    since: int = 0
+    """When the first of them was, in milliseconds since 1970."""
 
 
 OR = " | "
@@ -141,6 +145,8 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     """What else is known of what it would do: the input of a tool that is neither a command nor an edit."""
     folder: str = ""
     """Where it would do that."""
+    elsewhere: bool = False
+    """Whether a command would run in another folder than the agent's own: what it does may depend on that."""
     why: str = ""
     """Why, in the agent's words."""
     choices: tuple[str, ...] = ()
@@ -156,10 +162,14 @@ class ApprovalOver(Struct, frozen=True, kw_only=True, tag="approval_over", tag_f
     is_answered: bool
 
 
-class Finished(Struct, frozen=True, tag="finished", tag_field="event"):
-    """The turn succeeded, and this is the agent's whole final answer."""
+class Finished(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True, tag="finished", tag_field="event"):
+    """The turn succeeded, and this is all that the agent has said in it."""
 
     text: str
+    texts_at: tuple[int, ...] = ()
+    """Where in it each text begins but the first one: between them, the agent used tools."""
+    doubt: str = ""
+    """Why words of the agent may be missing in it, in a sentence; empty: all that the CLI wrote was understood."""
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag="failed", tag_field="event"):

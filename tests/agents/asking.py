@@ -1,6 +1,7 @@
 """An agent that asks, and the driver for it: the smallest protocol that has questions, answers and words.
 
-The program does what its script says, one step for each list: ["ask", id, command], ["back", id], ["write", file],
+The program does what its script says, one step for each list: ["ask", id, command], ["edit", id, path], ["back", id],
+["write", file],
 ["say", text], ["end", text], ["wait", id] until that question is answered, ["hear"] until it is told something,
 ["stay"] for ever. What it is told goes to the file `heard` in its folder.
 """
@@ -35,6 +36,8 @@ next_record()
 for step, *given in script:
     if step == "ask":
         say(ask=given[0], command=given[1])
+    elif step == "edit":
+        say(ask=given[0], path=given[1])
     elif step == "back":
         say(back=given[0])
     elif step == "write":
@@ -61,6 +64,7 @@ class AskingDriver:
 
     def __init__(self, opening: Opening) -> None:
         self.outgoing: list[Any] = [{"prompt": opening.prompt}]
+        self._folder = opening.folder
         self._open: set[str] = set()
         self._has_ended = False
 
@@ -68,7 +72,12 @@ class AskingDriver:
         match record:
             case {"ask": str(question), "command": str(command)}:
                 self._open.add(question)
-                yield ApprovalAsked(id=question, kind="command", tool="sh", command=command)
+                folder = self._folder
+                yield ApprovalAsked(id=question, kind="command", tool="sh", command=command, folder=folder)
+            case {"ask": str(question), "path": str(path)}:
+                self._open.add(question)
+                folder = self._folder
+                yield ApprovalAsked(id=question, kind="edit", tool="w", paths=(path,), diff="+x\n", folder=folder)
             case {"back": str(question)}:
                 self._open.discard(question)
                 yield ApprovalOver(id=question, is_answered=False)

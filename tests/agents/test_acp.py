@@ -19,6 +19,7 @@ from bullpen.turn_events import (
     Failed,
     Notice,
     Started,
+    TextDelta,
     TodoItem,
     TodoList,
     ToolFinished,
@@ -69,6 +70,10 @@ class Talk:
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
+
+    async def until_said(self, words: str) -> None:
+        while words not in "".join(event.text for event in self.of(TextDelta)):
+            await asyncio.sleep(0.002)
 
     @property
     def heard(self) -> list[dict[str, Any]]:
@@ -158,7 +163,26 @@ def test_a_turn_that_a_refusal_has_cancelled_goes_on(tmp_path: Path) -> None:
     assert "not today" in talk.prompts[1]
 
 
-def test_who_asks_for_ever_is_not_told_for_ever(tmp_path: Path) -> None:
+def test_what_an_agent_answers_after_a_no_is_its_answer_and_it_is_not_prompted_again(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, *ASKED_ONCE, ["say", "IMPORTANT FINDINGS [NEXT: ben]"], ["end", "end_turn"])
+
+    reply = asyncio.run(talk.run(always(NO)))
+
+    assert reply.text == "IMPORTANT FINDINGS [NEXT: ben]"
+    assert len(talk.prompts) == 1
+
+
+def test_all_that_it_says_around_the_prompt_after_a_no_is_kept(tmp_path: Path) -> None:
+    before, after = ["say", "I look. [NEXT: ann]"], ["say", "Then not. [NEXT: ben]"]
+    talk = Talk(tmp_path, before, *ASKED_ONCE, ["end", "end_turn"], ["prompt"], after, ["end", "end_turn"])
+
+    reply = asyncio.run(talk.run(always(NO)))
+
+    assert reply.text == "I look. [NEXT: ann]\n\nThen not. [NEXT: ben]"
+    assert len(talk.prompts) == 2
+
+
+def test_who_asks_for_ever_is_told_once(tmp_path: Path) -> None:
     rounds = [
         step
         for number in range(30)
@@ -168,7 +192,7 @@ def test_who_asks_for_ever_is_not_told_for_ever(tmp_path: Path) -> None:
 
     asyncio.run(talk.run(always(NO)))
 
-    assert len(talk.prompts) == 21
+    assert len(talk.prompts) == 2
 
 
 def test_a_stop_cancels_and_is_said(tmp_path: Path) -> None:
@@ -311,20 +335,20 @@ def test_words_are_not_taken_where_the_agent_does_not_ask_for_them(tmp_path: Pat
 
 
 def test_the_same_question_twice_is_asked_once_and_its_number_may_come_again(tmp_path: Path) -> None:
-    talk = Talk(tmp_path, ["ask", 1, "x"], ["ask", 1, "x"], ["wait", 1], ["ask", 1, "y"], ["say", "z"], ["stay"])
+    twice = ["ask", 1, "x"], ["ask", 1, "x"], ["say", "twice"]
+    talk = Talk(tmp_path, *twice, ["wait", 1], ["ask", 1, "y"], ["say", "again"], ["stay"])
     answered: list[str] = []
 
     async def ask(asked: ApprovalAsked) -> Answer:
         answered.append(asked.id)
-        await asyncio.sleep(0.3)
-        if len(answered) == 2:
-            raise asyncio.CancelledError
-        return NO
+        await talk.until_said("twice")
+        return NO if len(answered) == 1 else await never(asked)
 
     async def stopped() -> None:
         running = asyncio.ensure_future(talk.run(ask))
+        await talk.until_said("twiceagain")
         while len(answered) < 2:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.002)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -394,6 +418,44 @@ def told(what: str, **more: Any) -> list[Any]:
     return ["raw", {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": update}}]
 
 
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        ({"title": "Edit a file", "kind": "edit", "content": [{"type": "diff", "path": "/x", "newText": "1"}]}, "Edit"),
+        ({"title": "Move it", "kind": "move", "locations": [{"path": "a"}]}, "Move it"),
+        ({"title": "x", "kind": "execute", "rawInput": {"command": "touch a; ls"}}, "touch a; ls"),
+        ({"title": "x", "kind": "execute", "rawInput": {"command": "ls", "env": {"PATH": "."}}}, "ls"),
+    ],
+)
+def test_what_it_does_without_a_question_ends_its_turn(call: dict[str, Any], what: str, tmp_path: Path) -> None:
+    talk = Talk(
+        tmp_path,
+        told("tool_call", toolCallId="t", status="in_progress", **call),
+        told("tool_call_update", toolCallId="t", status="completed"),
+        ["say", "fine"],
+        ["end", "end_turn"],
+    )
+
+    failed = talk.failed(never)
+
+    assert failed.kind == "permission_refused"
+    assert failed.message.startswith(f"It did this without asking, so its turn was ended: {what}")
+
+
+def test_what_needs_no_question_and_what_failed_may_go_unasked(tmp_path: Path) -> None:
+    made = {"type": "diff", "path": str(tmp_path / "a.py"), "newText": "1"}
+    calls: list[dict[str, Any]] = [
+        {"title": "x", "kind": "execute", "rawInput": {"command": "ls"}},
+        {"title": "x", "kind": "edit", "content": [made]},
+        {"title": "x", "kind": "read", "rawInput": {"path": "/etc/passwd"}},
+    ]
+    steps = [told("tool_call", toolCallId=str(number), status="completed", **call) for number, call in enumerate(calls)]
+    failed = told("tool_call", toolCallId="f", status="failed", kind="execute", rawInput={"command": "touch a"})
+    talk = Talk(tmp_path, *steps, failed, ["say", "fine"], ["end", "end_turn"])
+
+    assert asyncio.run(talk.run(never)).text == "fine"
+
+
 def test_plans_tools_and_modes(tmp_path: Path) -> None:
     entries = [{"content": "a", "status": "completed"}, {"content": "b", "status": "pending"}]
     text = [{"type": "content", "content": {"type": "text", "text": "out"}}]
@@ -414,7 +476,7 @@ def test_plans_tools_and_modes(tmp_path: Path) -> None:
         ["end", "end_turn"],
     )
 
-    assert asyncio.run(talk.run(never)).text == "fine"
+    assert asyncio.run(talk.run(never, permissions="full")).text == "fine"
 
     assert talk.of(TodoList) == [TodoList((TodoItem("a", done=True), TodoItem("b", done=False)))]
     assert talk.of(ToolStarted)[0] == ToolStarted(id="t1", name="grep", input={"pattern": "x"})
@@ -423,6 +485,6 @@ def test_plans_tools_and_modes(tmp_path: Path) -> None:
         ToolFinished(id="t1", output="out"),
         ToolFinished(id="t2", changed_files=("/x/a.py",)),
     ]
-    assert [notice.kind for notice in talk.of(Notice)] == ["warning", "unknown"]
+    assert [notice.kind for notice in talk.of(Notice)] == ["warning", "unknown", "warning"]
     modes = [message["params"]["modeId"] for message in talk.heard if message.get("method") == "session/set_mode"]
     assert modes in (["default"], ["default", "default"])

@@ -11,7 +11,7 @@ from bullpen.agents.driver import Opening
 from bullpen.agents.registry import spec_for
 from bullpen.turn_events import Event, Failed, Finished, Notice, Started
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "handshakes"
+RECORDINGS = Path(__file__).parent / "recordings" / "handshakes"
 
 
 def played(name: str, command: tuple[str, ...]) -> tuple[list[Event], list[str]]:

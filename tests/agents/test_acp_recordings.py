@@ -27,7 +27,7 @@ from bullpen.turn_events import (
     Usage,
 )
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "asking"
+RECORDINGS = Path(__file__).parent / "recordings" / "asking"
 FOLDER = "/home/dev/project"
 CLIS = ("gemini", "qwen", "opencode", "vibe")
 every_cli = pytest.mark.parametrize("cli", CLIS)
@@ -116,15 +116,20 @@ def test_its_mode_is_set_before_it_is_asked_anything(cli: str) -> None:
 
 
 @every_cli
-def test_the_reason_of_a_no_is_in_its_next_prompt(cli: str) -> None:
+def test_the_reason_of_a_no_is_in_its_next_prompt_if_it_has_ended_without_an_answer(cli: str) -> None:
     played = Played(cli, "no", NO)
 
     assert played.chosen == [REFUSED[cli]]
-    assert played.prompts[0] == "hello"
-    assert "'touch made.txt' is not allowed. REASON-42 use make instead" in played.prompts[1]
+    first, *others = played.prompts
+    assert first == "hello"
+    if cli in ("gemini", "vibe"):
+        # Their models hear of a no at once, and answer.
+        assert others == []
+    else:
+        assert "'touch made.txt' is not allowed. REASON-42 use make instead" in others[0]
     (ended,) = played.of(ToolFinished)
     assert ended.failed
-    assert played.events[-1] == Finished("ok, make" if cli == "gemini" else "then not")
+    assert [event for event in played.events if isinstance(event, Finished)] == [Finished("then not")]
 
 
 @every_cli

@@ -14,12 +14,13 @@ from bullpen.agents.claude import ClaudeParser
 from bullpen.agents.claude_driver import PROBE, ClaudeDriver
 from bullpen.agents.dialogue import Tell
 from bullpen.agents.driver import Opening, stopped_by_a_person
+from bullpen.agents.gate import went_past
 from bullpen.agents.spec import AgentSpec
 from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
 from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished, Notice, Started, TextDelta
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "asking" / "claude"
+RECORDINGS = Path(__file__).parent / "recordings" / "asking" / "claude"
 OPENING = Opening(prompt="one", folder="/home/dev/project", permissions="ask")
 YES = Answer(verdict="yes")
 RESULT = {"type": "result", "subtype": "success", "is_error": False, "result": "fine"}
@@ -294,11 +295,60 @@ def test_a_stop_answers_all_of_them() -> None:
 
 def test_an_answer_after_a_stop_is_not_a_reply() -> None:
     speaker = driver()
-    (asked,) = (one for one in speaker.parse(wants("Bash", {"command": "ls"})) if isinstance(one, ApprovalAsked))
+    (asked,) = (one for one in speaker.parse(wants("Bash", {"command": "make"})) if isinstance(one, ApprovalAsked))
 
     speaker.answer(asked.id, Answer(verdict="stop", reason="enough"))
 
     assert endings(speaker, RESULT) == [stopped_by_a_person("enough")]
+
+
+def used(tool: str, given: dict[str, Any], call: str = "t1") -> dict[str, Any]:
+    block = {"type": "tool_use", "id": call, "name": tool, "input": given}
+    return {"type": "assistant", "message": {"id": "m", "content": [block]}}
+
+
+def result(call: str = "t1", **more: Any) -> dict[str, Any]:
+    return {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, **more}]}}
+
+
+def test_what_it_does_without_a_question_ends_its_turn() -> None:
+    speaker = driver()
+    taken(speaker)
+    for record in (used("Bash", {"command": "touch a"}), result()):
+        list(speaker.parse(record))
+
+    assert [sent["request"]["subtype"] for sent in taken(speaker)] == ["interrupt"]
+    assert endings(speaker, RESULT) == [went_past("touch a")]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (used("Read", {"file_path": "/x"}), result()),
+        (used("Bash", {"command": "touch a"}), result(is_error=True)),
+        (used("Bash", {"command": "ls"}), wants("Bash", {"command": "ls"}, tool_use_id="t1"), result()),
+        (used("Write", {"file_path": "/x"}), wants("Write", {"file_path": "/x"}, tool_use_id="t1"), result()),
+    ],
+)
+def test_what_was_asked_or_did_not_happen_does_not(records: tuple[Any, ...]) -> None:
+    speaker = driver()
+    for record in records:
+        list(speaker.parse(record))
+
+    assert endings(speaker, RESULT) == [Finished("fine")]
+
+
+def test_the_gate_answers_what_needs_no_person() -> None:
+    speaker = driver()
+    taken(speaker)
+    edit = {"file_path": "/home/dev/project/a.py", "content": "x"}
+
+    assert list(speaker.parse(wants("Bash", {"command": "cat a | head -3", "description": "y"}))) == []
+    assert list(speaker.parse(wants("Write", edit, "r2"))) == []
+
+    answers = [sent["response"]["response"] for sent in taken(speaker)]
+    given = ({"command": "cat a | head -3", "description": "y"}, edit)
+    assert answers == [{"behavior": "allow", "updatedInput": one} for one in given]
 
 
 @pytest.mark.parametrize(

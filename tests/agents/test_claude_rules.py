@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.agents.claude_rules import ASKED, rule_arguments
+from bullpen.agents.claude_rules import ASKED, OTHER_FOLDERS, rule_arguments
 
 
 def rules_for(environment: dict[str, str]) -> dict[str, list[str]]:
@@ -13,6 +13,7 @@ def rules_for(environment: dict[str, str]) -> dict[str, list[str]]:
     assert flag == "--managed-settings"
     read = json.loads(settings)
     assert read["allowManagedPermissionRulesOnly"] is True
+    assert read["sandbox"] == {"autoAllowBashIfSandboxed": False}
     permissions: dict[str, list[str]] = read["permissions"]
     return permissions
 
@@ -29,8 +30,8 @@ def test_what_the_user_denies_stays_denied_and_what_is_allowed_does_not(variable
 
     own = f"Read(/{folder}/own.txt)"
     assert rules == {
-        "allow": ["Edit(./**)"],
-        "deny": ["Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", own, "Bash(rm:*)", "WebFetch"],
+        "allow": [],
+        "deny": [*OTHER_FOLDERS, "Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", own, "Bash(rm:*)", "WebFetch"],
         "ask": [*ASKED, "Bash(git push:*)"],
     }
 
@@ -39,4 +40,8 @@ def test_what_the_user_denies_stays_denied_and_what_is_allowed_does_not(variable
 def test_settings_that_cannot_be_read_deny_nothing(text: str, tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(text)
 
-    assert rules_for({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == {"allow": ["Edit(./**)"], "ask": [*ASKED]}
+    assert rules_for({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == {
+        "allow": [],
+        "deny": [*OTHER_FOLDERS],
+        "ask": [*ASKED],
+    }

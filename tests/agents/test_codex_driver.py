@@ -14,6 +14,7 @@ from bullpen.agents import agent_spec, process_tree, run_turn
 from bullpen.agents.codex_driver import MOST_ITEMS, CodexDriver
 from bullpen.agents.dialogue import MOST_OPEN
 from bullpen.agents.driver import Opening, stopped_by_a_person
+from bullpen.agents.gate import went_past
 from bullpen.agents.registry import spec_for
 from bullpen.agents.spec import AgentSpec
 from bullpen.approvals import Answer
@@ -37,7 +38,7 @@ from bullpen.turn_events import (
     Usage,
 )
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "asking" / "codex"
+RECORDINGS = Path(__file__).parent / "recordings" / "asking" / "codex"
 FOLDER = "/home/dev/project"
 OPENING = Opening(prompt="one", folder=FOLDER, permissions="ask")
 YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="write to notes/ instead")
@@ -544,23 +545,40 @@ def test_plans_warnings_words_to_commands_and_what_is_new() -> None:
     assert notified(driver, "thread/status/changed", status={}) == []
 
 
-@pytest.mark.parametrize("is_complete", [True, False])
-def test_a_command_that_ran_without_a_question_is_reported(is_complete: bool) -> None:
+@pytest.mark.parametrize(
+    ("item", "what"),
+    [
+        ({"type": "commandExecution", "id": "i", "command": "touch a", "status": "completed"}, "touch a"),
+        ({"type": "commandExecution", "id": "i", "command": "touch a", "status": "failed"}, "touch a"),
+        ({"type": "commandExecution", "id": "i", "command": "/bin/bash -lc 'cat a'", "status": "completed"}, ""),
+        ({"type": "commandExecution", "id": "i", "command": "touch a", "status": "declined"}, ""),
+        ({**CHANGES, "status": "completed"}, ""),
+        ({**CHANGES, "changes": [{"path": "/b", "kind": {"type": "add"}, "diff": "x"}], "status": "completed"}, "/b"),
+        ({**CHANGES, "changes": [{"path": "/b", "kind": {"type": "add"}, "diff": "x"}], "status": "declined"}, ""),
+    ],
+)
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_what_it_does_without_a_question_ends_its_turn(item: Any, what: str, is_asked: bool) -> None:
     driver = begun()
-    commands = ["touch a", "touch b", "/bin/bash -lc 'cat a'", "touch c"]
-    items = [{"type": "commandExecution", "id": command, "command": command} for command in commands]
-    for item in items:
-        notified(driver, "item/started", item=item)
-    asked_for(driver, "touch b", itemId="touch b")
-    events: list[Event] = []
-    for item in items if is_complete else ():
-        status = "declined" if item["id"] == "touch c" else "completed"
-        events += notified(driver, "item/completed", item={**item, "status": status})
+    notified(driver, "item/started", item=item)
+    if is_asked:
+        kind = "fileChange" if item["type"] == "fileChange" else "commandExecution"
+        asked(driver, 0, f"item/{kind}/requestApproval", itemId="i", command=item.get("command"))
+        driver.answer("0", YES)
+    taken(driver)
 
-    events += ended(driver)
+    notified(driver, "item/completed", item=item)
 
-    expected = ["touch a"] if is_complete else ["touch a", "touch c"]
-    assert [notice.text.rpartition(": ")[2] for notice in of(Notice, events)] == expected
+    past = went_past(what) if what and not is_asked else None
+    assert [sent["method"] for sent in taken(driver)] == (["turn/interrupt"] if past else [])
+    assert ended(driver, "interrupted" if past else "completed")[-1] == (past or Finished(""))
+
+
+def test_a_command_that_has_not_ended_with_the_turn_counts_too() -> None:
+    driver = begun()
+    notified(driver, "item/started", item={"type": "commandExecution", "id": "i", "command": "touch a"})
+
+    assert ended(driver)[-1] == went_past("touch a")
 
 
 def test_an_answer_before_words_that_came_after_it_is_kept() -> None:
@@ -691,4 +709,6 @@ def test_a_member_with_another_program_runs_that_one_also_when_it_asks() -> None
 
     assert spec.with_permissions("ask").command[:2] == ("/opt/codex", "app-server")
     assert spec.with_permissions("edit").command[:2] == ("/opt/codex", "exec")
-    assert spec.arguments("ask", "gpt-5.5") == ["app-server", "-c", 'shell_environment_policy.inherit="core"']
+    assert spec.arguments("ask", "gpt-5.5") == [
+        *("app-server", "-c", 'shell_environment_policy.inherit="core"', "-c", "project_doc_max_bytes=0")
+    ]

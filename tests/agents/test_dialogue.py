@@ -1,19 +1,22 @@
 """Questions of agents at work, and words to them: with a real program that asks, and asks wrongly."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.agents.asking import asking_spec, heard_in
 
 from bullpen.agents import Reply, process_tree, run_turn
-from bullpen.agents.dialogue import MOST_OPEN, Ask, Tell
+from bullpen.agents.asked_time import AskedTime
+from bullpen.agents.dialogue import MOST_OPEN, Ask, Dialogue, Tell
 from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentTimedOut
-from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event
+from bullpen.testing.clock import ManualClock
+from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, TextDelta
 
 YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="not today")
 
@@ -52,6 +55,9 @@ class Asked:
     def questions(self) -> list[str]:
         return [event.id for event in self.events if isinstance(event, ApprovalAsked)]
 
+    def has_spoken(self) -> bool:
+        return any(isinstance(event, TextDelta) for event in self.events)
+
     def overs(self) -> list[tuple[str, bool]]:
         return [(event.id, event.is_answered) for event in self.events if isinstance(event, ApprovalOver)]
 
@@ -86,11 +92,11 @@ def test_an_answer_reaches_the_program(tmp_path: Path, answer: Answer) -> None:
 
 
 def test_nothing_is_done_before_the_answer(tmp_path: Path) -> None:
-    turn = Asked(tmp_path, ["ask", "q1", "touch a"], ["wait", "q1"], ["write", "a"], ["end", ""])
+    turn = Asked(tmp_path, ["ask", "q1", "touch a"], ["say", "I wait."], ["wait", "q1"], ["write", "a"], ["end", ""])
     was_there: list[bool] = []
 
     async def ask(_: ApprovalAsked) -> Answer:
-        await asyncio.sleep(0.2)
+        await until(turn.has_spoken)
         was_there.append((tmp_path / "a").exists())
         return YES
 
@@ -98,6 +104,7 @@ def test_nothing_is_done_before_the_answer(tmp_path: Path) -> None:
 
     assert was_there == [False]
     assert (tmp_path / "a").exists()
+    assert [one["to"] for one in heard_in(tmp_path)] == ["q1"]
 
 
 def test_several_questions_are_open_at_once(tmp_path: Path) -> None:
@@ -120,10 +127,10 @@ def test_several_questions_are_open_at_once(tmp_path: Path) -> None:
 
 
 def test_the_same_question_twice_is_asked_once(tmp_path: Path) -> None:
-    turn = Asked(tmp_path, ["ask", "q1", "x"], ["ask", "q1", "x"], ["wait", "q1"], ["end", ""])
+    turn = Asked(tmp_path, ["ask", "q1", "x"], ["ask", "q1", "x"], ["say", "Well?"], ["wait", "q1"], ["end", ""])
 
     async def ask(_: ApprovalAsked) -> Answer:
-        await asyncio.sleep(0.2)
+        await until(turn.has_spoken)
         return YES
 
     asyncio.run(turn.run(ask))
@@ -176,24 +183,38 @@ def test_a_cancelled_turn_answers_its_questions_and_leaves_no_process(tmp_path: 
     assert not process_tree.running
 
 
-def test_time_does_not_count_while_people_are_asked(tmp_path: Path) -> None:
+def test_time_does_not_count_while_people_are_asked(tmp_path: Path, clock: ManualClock) -> None:
     turn = Asked(tmp_path, ["ask", "q1", "x"], ["wait", "q1"], ["end", "fine"])
 
     async def ask(_: ApprovalAsked) -> Answer:
-        await asyncio.sleep(2.5)
+        await clock.until_waiting()
+        clock.advance(600)
+        await clock.until_waiting()
         return YES
 
-    # Starting the program counts, and may take a while on a busy machine.
     reply = asyncio.run(turn.run(ask, idle_timeout=2, total_timeout=60))
 
     assert reply.text == "fine"
 
 
-def test_time_counts_again_after_the_answer(tmp_path: Path) -> None:
+def test_time_counts_again_after_the_answer(tmp_path: Path, clock: ManualClock) -> None:
     turn = Asked(tmp_path, ["ask", "q1", "x"], ["wait", "q1"], ["stay"])
 
-    with pytest.raises(AgentTimedOut):
-        asyncio.run(turn.run(always(YES), idle_timeout=1, total_timeout=600))
+    async def ask(_: ApprovalAsked) -> Answer:
+        clock.advance(600)
+        return YES
+
+    async def waited() -> None:
+        running = asyncio.ensure_future(turn.run(ask, idle_timeout=2, total_timeout=600))
+        await until(lambda: turn.overs() == [("q1", True)])
+        clock.advance(1.9)
+        await clock.until_waiting()
+        assert not running.done()
+        clock.advance(0.1)
+        with pytest.raises(AgentTimedOut, match="It wrote nothing for 2 seconds"):
+            await running
+
+    asyncio.run(waited())
 
 
 def test_words_reach_an_agent_at_work(tmp_path: Path) -> None:
@@ -201,7 +222,7 @@ def test_words_reach_an_agent_at_work(tmp_path: Path) -> None:
 
     async def told() -> bool:
         running = asyncio.ensure_future(turn.run(never))
-        await until(lambda: any(not isinstance(event, ApprovalAsked) for event in turn.events))
+        await until(turn.has_spoken)
         is_taken = turn.tell("look at the tests, too")
         await running
         assert not turn.tell("too late")
@@ -231,3 +252,84 @@ def test_a_question_shows_escapes_and_hides_secrets(tmp_path: Path, monkeypatch:
     (asked,) = [event for event in turn.events if isinstance(event, ApprovalAsked)]
     assert "sk-abcdef" not in asked.command
     assert asked.command.endswith("x \x1b[8m; rm -rf .\x1b[0m")
+
+
+class Driven:
+    """A driver that notes what it is told to answer."""
+
+    def __init__(self) -> None:
+        self.outgoing: list[dict[str, Any]] = []
+        self.heard: list[tuple[str, Answer]] = []
+
+    def answer(self, question: str, answer: Answer) -> None:
+        self.heard.append((question, answer))
+
+    def parse(self, record: Any) -> Iterable[Event]:
+        raise NotImplementedError
+
+    def tell(self, text: str) -> bool:
+        raise NotImplementedError
+
+    def interrupt(self) -> None:
+        raise NotImplementedError
+
+
+async def test_nobody_is_asked_any_more_while_the_turn_goes_on() -> None:
+    driver, events = Driven(), list[Event]()
+    dialogue = Dialogue(driver, never, events.append, AskedTime(), Path())
+    question = ApprovalAsked(id="7", kind="command", command="ls", folder=".")
+    dialogue.on_asked(question)
+    dialogue.on_over(ApprovalOver(id="7", is_answered=False))
+    async with asyncio.timeout(20):
+        await dialogue.closed()
+
+    assert events == [question, ApprovalOver(id="7", is_answered=False)]
+    assert driver.heard == []
+    assert not dialogue.over.done()
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_elsewhere"),
+    [("", False), ("link", False), ("sub", True), ("sub/..", False), ("..", True), (None, True)],
+)
+async def test_a_command_in_another_folder_is_known_as_such(
+    folder: str | None, is_elsewhere: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    asked: list[Event] = []
+    dialogue = Dialogue(Driven(), never, asked.append, AskedTime(), tmp_path)
+    told = "" if folder is None else str(tmp_path / folder)
+
+    dialogue.on_asked(ApprovalAsked(id="7", kind="command", command="git diff", folder=told))
+    dialogue.close()
+    await dialogue.closed()
+
+    [first] = [event for event in asked if isinstance(event, ApprovalAsked)]
+    assert first.elsewhere is is_elsewhere
+
+
+@pytest.mark.parametrize("is_taken_back", [True, False])
+async def test_a_question_with_the_id_of_another_one_does_not_hear_its_answer(is_taken_back: bool) -> None:
+    driver, answers = Driven(), dict[str, asyncio.Future[Answer]]()
+
+    async def ask(asked: ApprovalAsked) -> Answer:
+        answers[asked.command] = asyncio.get_running_loop().create_future()
+        return await answers[asked.command]
+
+    dialogue = Dialogue(driver, ask, lambda _: None, AskedTime(), Path())
+    first = ApprovalAsked(id="7", kind="command", command="ls")
+    dialogue.on_asked(first)
+    await until(lambda: "ls" in answers)
+    # In one step: the yes is there, the question is taken back, and another one comes with its id.
+    answers["ls"].set_result(YES)
+    await asyncio.sleep(0)
+    if is_taken_back:
+        dialogue.on_over(ApprovalOver(id="7", is_answered=False))
+    dialogue.on_asked(replace(first, command="rm -rf ."))
+    await until(lambda: "rm -rf ." in answers)
+    assert driver.heard == []
+    answers["rm -rf ."].set_result(NO)
+    await dialogue.closed()
+
+    assert driver.heard == [("7", NO)]

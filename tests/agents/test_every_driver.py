@@ -3,23 +3,25 @@
 import asyncio
 import json
 import random
-import time
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.agents.misbehaving import PROTOCOLS, misbehaving
 
-from bullpen.agents import agent_spec, process_tree, run_turn
+from bullpen.agents import Reply, agent_spec, process_tree, run_turn
 from bullpen.agents.dialogue import MOST_OPEN, Ask
 from bullpen.agents.driver import Driver, Opening
+from bullpen.agents.time_limits import LINGER_SECONDS
 from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentFailed
+from bullpen.testing.clock import ManualClock
 from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "asking"
+RECORDINGS = Path(__file__).parent / "recordings" / "asking"
 EVERY_RECORDING = sorted(RECORDINGS.glob("*/*.jsonl"))
 YES, NO = Answer(verdict="yes"), Answer(verdict="no", reason="not today")
 OPENING = Opening(prompt="hello", folder="/home/dev/project", permissions="ask")
@@ -127,6 +129,13 @@ def test_recordings_in_any_order(recording: Path) -> None:
 # Programs that misbehave.
 
 
+Meanwhile = Callable[[], Coroutine[Any, Any, None]]
+
+
+async def nothing() -> None:
+    """Do nothing meanwhile."""
+
+
 class Turn:
     """A turn of a program that misbehaves."""
 
@@ -134,21 +143,31 @@ class Turn:
         self.spec = misbehaving(protocol, *steps)
         self.folder = folder
         self.events: list[Event] = []
+        self.output = bytearray()
 
-    def run(self, ask: Ask, **options: Any) -> str:
+    def run(self, ask: Ask, *, meanwhile: Meanwhile = nothing, **options: Any) -> str:
         """Return its answer, or the kind of its failure. Nothing is left of it in either case."""
-        given = self.spec.assembler().assemble(AssemblerInput(current_message="hello", system_instruction=""))
-        options = {"idle_timeout": 20, "total_timeout": 60, **options}
-        running = run_turn(
-            self.spec, given, emit=self.events.append, cwd=self.folder, permissions="ask", ask=ask, **options
-        )
         try:
-            ending = asyncio.run(running).text
+            ending = asyncio.run(self._reply(ask, meanwhile, options)).text
         except AgentFailed as error:
             ending = error.event.kind
         assert not process_tree.running
         assert sorted(self.asked) == sorted(event.id for event in self.of(ApprovalOver)), "no question stays open"
         return ending
+
+    async def _reply(self, ask: Ask, meanwhile: Meanwhile, options: dict[str, Any]) -> Reply:
+        given = self.spec.assembler().assemble(AssemblerInput(current_message="hello", system_instruction=""))
+        options = {"permissions": "ask", "ask": ask, "on_output": self.output.extend, **options}
+        beside = asyncio.ensure_future(meanwhile())
+        try:
+            return await run_turn(self.spec, given, emit=self.events.append, cwd=self.folder, **options)
+        finally:
+            beside.cancel()
+
+    async def until_written(self, text: str, times: int = 1) -> None:
+        """Wait until the program has written that."""
+        while self.output.count(text.encode()) < times:
+            await asyncio.sleep(0.002)
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -169,7 +188,6 @@ class Turn:
 
 def always(answer: Answer) -> Ask:
     async def ask(_: ApprovalAsked) -> Answer:
-        await asyncio.sleep(0.05)
         return answer
 
     return ask
@@ -184,7 +202,11 @@ async def never(_: ApprovalAsked) -> Answer:
 def test_it_asks_twice_with_one_id(protocol: str, tmp_path: Path) -> None:
     turn = Turn(protocol, tmp_path, ["ask", 1, "x"], ["ask", 1, "x"], ["wait", 1], ["end"])
 
-    assert turn.run(always(YES)) == "fine"
+    async def ask(_: ApprovalAsked) -> Answer:
+        await turn.until_written('"command": "x"', times=2)
+        return YES
+
+    assert turn.run(ask) == "fine"
 
     assert len(turn.asked) == 1
     assert turn.answers == ["1 True"]
@@ -225,26 +247,27 @@ def test_it_asks_after_its_end(protocol: str, tmp_path: Path) -> None:
 
 
 @every_protocol
-def test_it_asks_for_ever(protocol: str, tmp_path: Path) -> None:
-    async def ask(_: ApprovalAsked) -> Answer:
-        return NO
-
+def test_it_asks_for_ever(protocol: str, tmp_path: Path, clock: ManualClock) -> None:
     turn = Turn(protocol, tmp_path, ["ask for ever"])
 
-    assert turn.run(ask, total_timeout=2) in ("timed_out", "protocol_broken")
+    async def until_it_takes_too_long() -> None:
+        await turn.until_written('"command": "x"', times=50)
+        while True:  # while it is answered, its time does not count
+            clock.advance(60)
+            await asyncio.sleep(0.002)
+
+    assert turn.run(always(NO), meanwhile=until_it_takes_too_long, total_timeout=60) == "timed_out"
 
     assert all(answer.endswith("False") for answer in turn.answers)
 
 
 @every_protocol
 def test_it_floods_questions(protocol: str, tmp_path: Path) -> None:
-    turn = Turn(protocol, tmp_path, ["flood", 10_000], ["end"])
-    began = time.process_time()
+    turn = Turn(protocol, tmp_path, ["flood", 5 * MOST_OPEN], ["end"])
 
     assert turn.run(never) in ("fine", "protocol_broken")
 
     assert len(turn.asked) == MOST_OPEN
-    assert time.process_time() - began < 10
 
 
 @every_protocol
@@ -258,32 +281,48 @@ def test_it_writes_garbage(protocol: str, tmp_path: Path) -> None:
 
 @every_protocol
 @pytest.mark.parametrize("megabytes", [2, 10])
-def test_it_asks_a_huge_question(protocol: str, megabytes: int, tmp_path: Path) -> None:
-    turn = Turn(protocol, tmp_path, ["huge", megabytes], ["wait", 1], ["end"])
+def test_it_asks_a_huge_question(protocol: str, megabytes: int, tmp_path: Path, clock: ManualClock) -> None:
+    turn = Turn(protocol, tmp_path, ["huge", megabytes], *([["wait", 1]] if megabytes == 2 else []), ["end"])
 
-    turn.run(always(YES), idle_timeout=5)
+    turn.run(always(YES))
 
     # Of a line that is too long nobody could be shown all. It is not asked, so it does not run.
     assert [len(event.command) for event in turn.of(ApprovalAsked)] == ([megabytes * 2**20] if megabytes == 2 else [])
     assert turn.ran == (["ran-1"] if megabytes == 2 else [])
+    assert len(turn.answers) == (megabytes == 2)
 
 
 @every_protocol
-def test_it_closes_its_input(protocol: str, tmp_path: Path) -> None:
+def test_it_closes_its_input(protocol: str, tmp_path: Path, clock: ManualClock) -> None:
     turn = Turn(protocol, tmp_path, ["deaf"], ["ask", 1, "x"], ["ask", 2, "y"], ["stay"])
 
-    assert turn.run(always(YES), idle_timeout=2) == "timed_out"
+    async def until_it_is_silent_too_long() -> None:
+        while len(turn.of(ApprovalOver)) < 2:
+            await asyncio.sleep(0.002)
+        while True:  # it may not have written all of it yet
+            clock.advance(2)
+            await asyncio.sleep(0.002)
+
+    assert (
+        turn.run(always(YES), meanwhile=until_it_is_silent_too_long, idle_timeout=2, total_timeout=1e9) == "timed_out"
+    )
 
     assert turn.ran == []
 
 
 @every_protocol
-def test_it_does_not_end_when_its_input_does(protocol: str, tmp_path: Path) -> None:
+def test_it_does_not_end_when_its_input_does(protocol: str, tmp_path: Path, clock: ManualClock) -> None:
     turn = Turn(protocol, tmp_path, ["end"], ["stay"])
-    began = time.monotonic()
 
-    ending = turn.run(never, idle_timeout=2)
+    async def until_it_lingers_too_long() -> None:
+        await turn.until_written({"claude": "success", "codex": "turn/completed", "acp": "end_turn"}[protocol])
+        while True:  # it may not have been read yet
+            clock.advance(LINGER_SECONDS)
+            await asyncio.sleep(0.002)
+
+    ending = turn.run(never, meanwhile=until_it_lingers_too_long, total_timeout=1e9)
 
     # Claude Code and Codex end by themselves, so a program in their place that does not is broken.
     assert ending == ("fine" if protocol == "acp" else "timed_out")
-    assert time.monotonic() - began < 30
+    silence = [] if protocol == "acp" else [f"It wrote nothing for {LINGER_SECONDS:g} seconds."]
+    assert [failed.message for failed in turn.of(Failed)] == silence

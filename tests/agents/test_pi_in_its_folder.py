@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from bullpen.agents.pi import IN_ITS_FOLDER
-from bullpen.agents.usual_edits import SETTINGS_FILES
+from bullpen.program_files import BEGINNINGS, ENDINGS, FILES, FOLDERS, LAST_NAMES
 
 NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="pi needs node, and it is not installed")
+pytestmark = [
+    pytest.mark.foreign,
+    pytest.mark.skipif(NODE is None, reason="pi needs node, and it is not installed"),
+]
 ASK = """\
 import guard from "./guard.mjs";
 let hears;
@@ -24,7 +27,7 @@ for (const path of paths) {
 }
 console.log(JSON.stringify(answers));
 """
-SETTINGS = "You may not change hidden files, or files that say what agents may do."
+SETTINGS = "You may not change hidden files, or files that make programs run."
 
 
 @pytest.fixture
@@ -47,7 +50,15 @@ def answers(folder: Path, *paths: str) -> list[str]:
 def test_usual_files_in_its_folder_may_be_changed(folder: Path) -> None:
     (folder / "link").symlink_to("src/new.txt")
     (folder / "lib").symlink_to(folder / "src")
-    paths = ["made.txt", "src/a.py", "not/there/yet.txt", str(folder / "made.txt"), "link", "lib/new.txt"]
+    paths = [
+        "head/made.txt",
+        "made.txt",
+        "src/a.py",
+        "not/there/yet.txt",
+        str(folder / "made.txt"),
+        "link",
+        "lib/new.txt",
+    ]
 
     assert answers(folder, *paths) == [""] * len(paths)
 
@@ -87,6 +98,11 @@ def test_links_in_a_circle_are_an_error(folder: Path) -> None:
 def test_what_decides_what_runs_may_not_be_changed(folder: Path) -> None:
     (folder / "link").symlink_to(".git/hooks/pre-commit")
     hidden = [".git", ".git/config", ".mcp.json", ".envrc", "src/.env", ".github/workflows/x.yml", "link"]
-    paths = [*hidden, *SETTINGS_FILES, *(f"src/{name}" for name in SETTINGS_FILES)]
+    (folder / "src" / "code.py").touch()
+    (folder / "other-name").hardlink_to(folder / "src" / "code.py")
+    alike = ["Team.TOML", "mcp\u200b.json", "mi\u017fe.toml", ". envrc".replace(" ", "\u00ad"), "other-name"]
+    names = [*FILES, *LAST_NAMES, *(f"{one}x" for one in BEGINNINGS), *(f"x{ending}" for ending in ENDINGS)]
+    names += [f"{one}/x.py" for one in FOLDERS]
+    paths = [*hidden, *alike, *names, *(f"src/{name}" for name in names)]
 
     assert answers(folder, *paths) == [SETTINGS] * len(paths)

@@ -108,11 +108,8 @@ def test_a_mark_is_found_in_every_session_and_only_whole(start: Start, table: Pr
     (escaped,) = lines(shell, 1)
 
     # While a program is being started, its environment cannot be read for a moment.
-    until = time.monotonic() + WAIT_SECONDS
-    found: set[int] = set()
-    while not {shell.pid, escaped} <= found and time.monotonic() < until:
-        found = {process.pid for process in process_tree.processes_of_turn(MARK)}
-    assert {shell.pid, escaped} <= found
+    while not {shell.pid, escaped} <= {process.pid for process in process_tree.processes_of_turn(MARK)}:
+        time.sleep(0.005)
     assert process_tree.processes_of_turn(MARK[:-1]) == []
     assert not table.has_variable(shell.pid, process_tree.TURN_VARIABLE[1:], MARK)
     assert not table.has_variable(os.getpid(), process_tree.TURN_VARIABLE, MARK)
@@ -161,10 +158,8 @@ def test_after_a_crash_everything_of_a_turn_is_ended(start: Start, table: Proces
     owner.wait()
     assert records.end_all() == 1
     shell.wait()
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and any(is_there(table, pid) for pid in family):
-        time.sleep(0.01)
-    assert not [pid for pid in family if is_there(table, pid)]
+    while any(is_there(table, pid) for pid in family):
+        time.sleep(0.005)
 
 
 def is_there(table: ProcessTable, pid: int) -> bool:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.real_cli import install
+from tests.agents.real_cli import install
 
 from bullpen.agents.claude import SPEC as CLAUDE
 from bullpen.agents.environment import child_environment
 from bullpen.agents.registry import agent_spec, known_agents, not_loaded
 from bullpen.agents.spec import AgentSpec
-from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
 from bullpen.agents.vendor_variables import VENDOR_VARIABLES
 from bullpen.errors import UnknownAgent
 from bullpen.permissions import Permission
+from bullpen.program_files import BEGINNINGS, ENDINGS, FILES, FOLDERS, LAST_NAMES
 
 DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
 
@@ -117,7 +117,8 @@ def test_the_docs_name_the_variables_of_vendors_that_are_passed_whichever_model_
 def test_copilot_may_not_edit_what_decides_what_runs() -> None:
     denied = {argument for argument in agent_spec("copilot").arguments("edit", None) if "deny-tool=write(" in argument}
 
-    patterns = {".*", *SETTINGS_FILES, *(f"{folder}/**" for folder in SETTINGS_FOLDERS)}
+    patterns = {".*", "HEAD", "Jenkinsfile*", *FILES, *LAST_NAMES, *(f"{folder}/**" for folder in FOLDERS)}
+    patterns |= {*(f"{beginning}*" for beginning in BEGINNINGS), *(f"*{ending}" for ending in ENDINGS)}
     assert denied == {f"--deny-tool=write({pattern})" for pattern in patterns}
 
 
@@ -125,7 +126,7 @@ def test_copilot_may_not_edit_what_decides_what_runs() -> None:
 def test_permissions_differ(spec: AgentSpec) -> None:
     arguments = {tuple(spec.arguments(permission, None)) for permission in PERMISSIONS}
 
-    # Where it asks by way of a driver, that one answers by the permissions: tests/real_cli tries it.
+    # Where it asks by way of a driver, that one answers by the permissions: tests/agents/real_cli tries it.
     assert len(arguments) == 3 or spec.driver is not None
 
 

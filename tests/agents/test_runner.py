@@ -39,7 +39,9 @@ from bullpen.errors import (
     PromptTooLong,
     ProtocolBroken,
 )
-from bullpen.turn_events import Event, Failed, Finished, Notice, TextDelta, TodoItem, TodoList
+from bullpen.testing.clock import ManualClock
+from bullpen.testing.stage import write_scripts
+from bullpen.turn_events import Event, Failed, Finished, Notice, TextDelta, Thinking, TodoItem, TodoList
 
 AGENTS = ["claude", "codex", "gemini", "text"]
 every_agent = pytest.mark.parametrize("agent", AGENTS)
@@ -77,6 +79,9 @@ class Turn:
         options = {"emit": self.events.append, "cwd": self.cwd, "env": env, **options}
         return await run_turn(self.spec, prompt(self.spec, text), **options)
 
+    async def until_it_speaks(self) -> None:
+        await until(lambda: any(isinstance(event, TextDelta) for event in self.events))
+
     async def fail(self, *steps: Step, **options: Any) -> Failed:
         with pytest.raises(AgentFailed) as raised:
             await self.run(*steps, **options)
@@ -84,6 +89,11 @@ class Turn:
         endings = [event for event in self.events if isinstance(event, Finished | Failed)]
         assert endings == [raised.value.event]
         return raised.value.event
+
+
+async def until(is_true: Callable[[], bool]) -> None:
+    while not is_true():
+        await asyncio.sleep(0.002)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
@@ -126,7 +136,7 @@ def test_a_large_prompt_and_a_large_answer_pass_each_other(agent: str, tmp_path:
     assert text in reply.text
 
 
-def test_thinking_tools_and_noise_are_not_the_answer(tmp_path: Path) -> None:
+def test_thinking_tools_and_noise_are_not_part_of_the_answer(tmp_path: Path) -> None:
     turn = Turn("claude", tmp_path)
 
     reply = run(
@@ -139,7 +149,7 @@ def test_thinking_tools_and_noise_are_not_the_answer(tmp_path: Path) -> None:
         )
     )
 
-    assert reply.text == "All good."
+    assert reply.text == "Let me look.\n\nAll good."
     assert Notice(kind="noise", text="Debugger attached.") in turn.events
 
 
@@ -213,25 +223,147 @@ def test_bad_utf8_and_half_lines_are_no_trouble(agent: str, tmp_path: Path) -> N
     assert reply.text.endswith("ok")
 
 
-def test_silence_is_a_timeout(tmp_path: Path) -> None:
-    event = run(Turn("claude", tmp_path).fail({"say": "wait"}, {"hang": True}, idle_timeout=2.5))
+def test_silence_is_a_timeout(tmp_path: Path, clock: ManualClock) -> None:
+    turn = Turn("claude", tmp_path)
+
+    async def silent() -> Failed:
+        failing = asyncio.ensure_future(turn.fail({"say": "wait"}, {"hang": True}, idle_timeout=2.5))
+        await turn.until_it_speaks()
+        # It may not have written all of it yet.
+        await clock.until(failing.done, step=2.5)
+        return await failing
+
+    event = run(silent())
 
     assert (event.kind, event.message) == ("timed_out", "It wrote nothing for 2.5 seconds.")
     assert event.partial_text == "wait"
 
 
-def test_talking_too_long_is_a_timeout(tmp_path: Path) -> None:
-    steps: list[Step] = [{"raw": "x\n"}, {"sleep": 0.1}] * 100
-
-    event = run(Turn("claude", tmp_path).fail(*steps, idle_timeout=5, total_timeout=0.5))
-
-    assert (event.kind, event.message) == ("timed_out", "It did not finish within 0.5 seconds.")
+LOST: Step = {"retry": "error sending request", "of": 5}
 
 
-def test_a_program_that_ignores_signals_is_killed(tmp_path: Path) -> None:
-    event = run(Turn("codex", tmp_path).fail({"ignore": ["SIGINT", "SIGTERM"]}, {"hang": True}, idle_timeout=0.2))
+def test_a_cli_that_only_reports_failed_connections_is_stopped(tmp_path: Path, clock: ManualClock) -> None:
+    turn = Turn("codex", tmp_path)
 
-    assert event.kind == "timed_out"
+    async def lost() -> Failed:
+        steps = [LOST, {"wait_for": "go"}, LOST, {"wait_for": "again"}, LOST, {"hang": True}]
+        failing = asyncio.ensure_future(turn.fail(*steps))
+        await until(lambda: len(retries(turn)) == 1)
+        clock.advance(170)
+        (tmp_path / "go").touch()
+        await until(lambda: len(retries(turn)) == 2)
+        clock.advance(70)
+        assert not failing.done(), "it may be thinking since then"
+        (tmp_path / "again").touch()
+        return await failing
+
+    event = run(lost())
+
+    first, second, third = retries(turn)
+    assert (first.attempts, second.attempts, third.attempts, third.since) == (1, 2, 3, first.since)
+    assert event.kind == "overloaded"
+    began, _, reason = event.message.partition(" (3 attempts): ")
+    assert began == "It could not reach its server for 4 min 00 s"
+    assert reason == third.text
+    assert "error sending request" in reason
+
+
+def test_a_failed_login_is_the_reason_why_it_cannot_connect(tmp_path: Path, clock: ManualClock) -> None:
+    turn = Turn("codex", tmp_path)
+
+    async def lost() -> Failed:
+        failing = asyncio.ensure_future(turn.fail({"retry": 401, "message": "Unauthorized"}, {"hang": True}))
+        await until(lambda: len(retries(turn)) == 1)
+        await clock.until(failing.done, step=60)
+        return await failing
+
+    assert run(lost()).kind == "not_signed_in"
+
+
+def test_who_is_silent_after_a_failed_connection_may_think(tmp_path: Path, clock: ManualClock) -> None:
+    """Codex thinks for minutes without a word, also after it has connected again."""
+    turn = Turn("codex", tmp_path)
+
+    async def thinks() -> Reply:
+        going = asyncio.ensure_future(turn.run(LOST, {"wait_for": "go"}, {"say": "Done."}))
+        await until(lambda: len(retries(turn)) == 1)
+        await clock.until_waiting()
+        clock.advance(500)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        (tmp_path / "go").touch()
+        return await going
+
+    assert run(thinks()).text == "Done."
+
+
+def test_a_shorter_idle_timeout_counts_for_connections_too(tmp_path: Path, clock: ManualClock) -> None:
+    turn = Turn("codex", tmp_path)
+
+    async def lost() -> Failed:
+        failing = asyncio.ensure_future(turn.fail(LOST, {"wait_for": "go"}, LOST, {"hang": True}, idle_timeout=30))
+        await until(lambda: len(retries(turn)) == 1)
+        clock.advance(20)
+        (tmp_path / "go").touch()
+        await until(lambda: len(retries(turn)) == 2)
+        await clock.until(failing.done, step=5)
+        return await failing
+
+    assert run(lost()).message.startswith("It could not reach its server for 50 s (2 attempts): ")
+
+
+@pytest.mark.parametrize("work", [{"say": "There."}, {"think": "Hm."}], ids=["text", "thinking"])
+def test_who_works_again_has_a_connection(work: Step, tmp_path: Path, clock: ManualClock) -> None:
+    turn = Turn("claude", tmp_path)
+
+    async def back() -> Reply:
+        going = asyncio.ensure_future(turn.run(LOST, work, {"wait_for": "go"}, {"say": "Done."}))
+        await until(lambda: any(isinstance(event, TextDelta | Thinking) for event in turn.events))
+        clock.advance(400)
+        await asyncio.sleep(0)
+        (tmp_path / "go").touch()
+        return await going
+
+    assert run(back()).text.endswith("Done.")
+
+
+def retries(turn: Turn) -> list[Notice]:
+    return [event for event in turn.events if isinstance(event, Notice) and event.kind == "retry"]
+
+
+def test_talking_too_long_is_a_timeout(tmp_path: Path, clock: ManualClock) -> None:
+    steps: list[Step] = [{"raw": "one\n"}, {"wait_for": "go"}, {"raw": "two\n"}, {"hang": True}]
+    output: list[bytes] = []
+
+    async def talking() -> None:
+        turn = Turn("gemini", tmp_path).run(*steps, idle_timeout=5, total_timeout=8, on_output=output.append)
+        failing = asyncio.ensure_future(turn)
+        await until(lambda: b"one" in b"".join(output))
+        clock.advance(4)
+        (tmp_path / "go").touch()
+        await until(lambda: b"two" in b"".join(output))
+        await clock.until(failing.done, step=4)
+        with pytest.raises(AgentTimedOut, match="It did not finish within 8 seconds"):
+            await failing
+
+    run(talking())
+
+
+def test_a_program_that_ignores_signals_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.01)
+    turn = Turn("codex", tmp_path)
+
+    async def cancelled() -> None:
+        steps: list[Step] = [{"ignore": ["SIGINT", "SIGTERM"]}, {"say": "deaf"}, {"hang": True}]
+        task = asyncio.ensure_future(turn.run(*steps))
+        await turn.until_it_speaks()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(cancelled())
+
+    assert marked_processes(tmp_path) == []
 
 
 @every_agent
@@ -240,8 +372,7 @@ def test_cancelling_keeps_what_was_said_and_leaves_no_process(agent: str, tmp_pa
 
     async def cancel_when_it_speaks() -> None:
         task = asyncio.ensure_future(turn.run({"child": 60}, {"orphan": 60}, {"say": "so far"}, {"hang": True}))
-        while not any(isinstance(event, TextDelta) for event in turn.events):
-            await asyncio.sleep(0.01)
+        await turn.until_it_speaks()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -272,9 +403,9 @@ def test_what_a_program_leaves_behind_is_ended(agent: str, tmp_path: Path) -> No
     assert marked_processes(tmp_path) == []
 
 
-@pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300"])
+@pytest.mark.parametrize("escape", ["env -i", "setsid"])
 def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: Path) -> None:
-    spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
+    spec = leaving_one_behind(escape)
 
     reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
 
@@ -282,17 +413,24 @@ def test_what_a_shell_leaves_in_the_background_is_ended(escape: str, tmp_path: P
     assert marked_processes(tmp_path) == []
 
 
-@pytest.mark.parametrize("escape", ["env -i sleep 300", "setsid sleep 300", "(setsid sleep 300 &)"])
+@pytest.mark.parametrize("escape", ["env -i", "setsid", "setsid setsid --fork"])
 def test_it_is_also_ended_where_there_is_no_proc(escape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "process_table", PsutilTable)
     monkeypatch.setattr(guardian, "take", lambda: None)
     monkeypatch.setattr(watchman, "watch", lambda _: None)
-    spec = command_agent(["bash", "-c", f"cat > /dev/null; {escape} > /dev/null 2>&1 & sleep 0.2; echo hi"])
+    spec = leaving_one_behind(escape)
 
     reply = run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
 
     assert reply.text == "hi"
-    assert marked_processes(tmp_path) == []
+    # It was killed. Where nothing tells us when it is gone, that may take a moment.
+    run(until(lambda: marked_processes(tmp_path) == []))
+
+
+def leaving_one_behind(escape: str) -> AgentSpec:
+    """Return an agent that answers while something of it still runs."""
+    left = f"{escape} sh -c ': > left; exec sleep 300' > /dev/null 2>&1 &"
+    return command_agent(["bash", "-c", f"cat > /dev/null; {left} until [ -e left ]; do sleep 0.002; done; echo hi"])
 
 
 def test_a_program_that_keeps_forking_is_ended(tmp_path: Path) -> None:
@@ -306,7 +444,7 @@ def test_a_program_that_keeps_forking_is_ended(tmp_path: Path) -> None:
 
 def test_exit_codes_of_the_application_around_us_are_left_alone(tmp_path: Path) -> None:
     theirs = subprocess.Popen(["sh", "-c", "exit 7"], start_new_session=True)
-    time.sleep(0.1)
+    os.waitid(os.P_PID, theirs.pid, os.WEXITED | os.WNOWAIT)
 
     asyncio.run(Turn("claude", tmp_path).run({"say": "ok"}))
 
@@ -339,9 +477,9 @@ def test_blank_lines_at_the_end_of_an_answer_are_kept(tmp_path: Path) -> None:
 def test_text_after_the_exit_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A busy machine does not read all of it sooner.
     monkeypatch.setattr(process, "DRAIN_SECONDS", 60)
-    spec = command_agent(
-        ["bash", "-c", "cat > /dev/null; (sleep 0.1; head -c 30000000 /dev/zero | tr '\\0' x) & exit 0"]
-    )
+    has_ended = "! grep -q '^State:.[^Z]' /proc/$$/status 2> /dev/null"
+    later = f"(until {has_ended}; do :; done; head -c 30000000 /dev/zero | tr '\\0' x)"
+    spec = command_agent(["bash", "-c", f"cat > /dev/null; {later} & exit 0"])
 
     with pytest.raises(ProtocolBroken, match="more than 16 MiB"):
         run(run_turn(spec, prompt(spec), emit=lambda _: None, cwd=tmp_path))
@@ -395,12 +533,15 @@ def test_a_last_word_that_is_too_long_does_not_hang(tmp_path: Path) -> None:
 def test_two_turns_at_once_do_not_end_each_others_children(tmp_path: Path) -> None:
     async def both() -> tuple[Reply, Reply]:
         quick, slow = Turn("claude", tmp_path), Turn("claude", tmp_path)
-        return await asyncio.gather(
-            quick.run({"orphan": 60}, {"say": "quick"}),
-            slow.run({"child": 60}, {"orphan": 60}, {"sleep": 0.5}, {"say": "slow"}),
+        ending = asyncio.ensure_future(
+            slow.run({"child": 60}, {"orphan": 60}, {"say": "slow"}, {"wait_for": "quick"}, {"say": "er"})
         )
+        await slow.until_it_speaks()
+        first = await quick.run({"orphan": 60}, {"say": "quick"})
+        (tmp_path / "quick").touch()
+        return first, await ending
 
-    assert [reply.text for reply in run(both())] == ["quick", "slow"]
+    assert [reply.text for reply in run(both())] == ["quick", "slower"]
 
 
 def test_a_flood_of_noise_is_counted_not_kept(tmp_path: Path) -> None:
@@ -471,6 +612,66 @@ def test_an_emit_that_fails_ends_the_turn_and_its_processes(tmp_path: Path) -> N
 
     with pytest.raises(RuntimeError, match="nobody listens"):
         run(Turn("claude", tmp_path).run({"say": "hi"}, {"hang": True}, emit=broken))
+
+
+BEGINS = '{"type": "system", "subtype": "init", "session_id": "s"}'
+OLDER = """#!/bin/sh
+echo start >> starts
+case "$*" in *--append-system-prompt-file*)
+    echo "error: unknown option '--append-system-prompt-file'" >&2
+    exit 1
+esac
+exec {python} -m bullpen.testing.agent --as claude --turns turns "$@"
+"""
+
+
+def test_a_release_without_the_option_for_a_file_gets_its_system_text_in_the_prompt(tmp_path: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text(OLDER.format(python=sys.executable))
+    program.chmod(0o755)
+    write_scripts(tmp_path / "turns", [[{"say": "hi"}]])
+    spec = replace(agent_spec("claude"), command=(str(program), *agent_spec("claude").command[1:]))
+    source = AssemblerInput(current_message="Go", team_task="Ship", system_instruction="You are Max.")
+    events: list[Event] = []
+
+    def turn() -> str:
+        reply = run(run_turn(spec, spec.assembler().assemble(source), emit=events.append, cwd=tmp_path))
+        assert "--append-system-prompt-file" not in reply.command
+        return reply.text
+
+    assert [turn(), turn()] == ["hi", "hi"]
+    whole = "[SYSTEM]\nYou are Max.\n\n[TEAM_TASK]\nShip\n\n[MESSAGE]\nGo"
+    given = [json.loads((tmp_path / "turns" / f"prompt-{number}").read_text()) for number in (1, 2)]
+    assert [record["message"]["content"] for record in given] == [whole, whole]
+    [notice] = [event.text for event in events if isinstance(event, Notice)]
+    where = "so its instructions are at the beginning of its prompt. A newer release takes them separately."
+    assert notice == f"{program} does not know --append-system-prompt-file, {where}"
+    assert sum(isinstance(event, Finished | Failed) for event in events) == 2
+    assert (tmp_path / "starts").read_text().split() == ["start"] * 3, "it is tried once for a release"
+
+    program.write_text(f"{OLDER.format(python=sys.executable)}# the next release")
+    turn()
+    assert (tmp_path / "starts").read_text().split() == ["start"] * 5
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "echo 'cannot read --append-system-prompt-file' >&2",
+        f"echo '{BEGINS}'\necho 'unknown option --append-system-prompt-file' >&2",
+    ],
+    ids=["another failure", "in its turn"],
+)
+def test_a_turn_is_not_run_again_for_anything_else(says: str, tmp_path: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text(f"#!/bin/sh\necho start >> starts\n{says}\nexit 1\n")
+    program.chmod(0o755)
+    spec = replace(agent_spec("claude"), command=(str(program),))
+    source = AssemblerInput(current_message="Go", system_instruction="You are Max.")
+
+    with pytest.raises(AgentCrashed):
+        run(run_turn(spec, spec.assembler().assemble(source), emit=lambda _: None, cwd=tmp_path))
+    assert (tmp_path / "starts").read_text() == "start\n"
 
 
 def test_the_system_text_travels_in_a_private_file_that_goes_away(tmp_path: Path) -> None:
@@ -590,10 +791,11 @@ def test_leftovers_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
 
     async def look_while_it_runs() -> None:
         turn = Turn("claude", tmp_path)
-        task = asyncio.ensure_future(turn.run({"sleep": 0.5}, {"say": "ok"}))
-        await asyncio.sleep(0.2)
+        task = asyncio.ensure_future(turn.run({"say": "wait"}, {"wait_for": "looked"}, {"say": "ok"}))
+        await turn.until_it_speaks()
         assert CrashRecords().end_all() == 0
-        assert (await task).text == "ok"
+        (tmp_path / "looked").touch()
+        assert (await task).text == "waitok"
 
     run(look_while_it_runs())
 
@@ -624,6 +826,10 @@ def test_unusable_output_is_a_protocol_error_not_an_exception(tmp_path: Path) ->
         run(Turn("gemini", tmp_path).run({"raw": "\x1b[31mhello\n"}, {"no_result": True}))
 
 
-def test_a_timeout_is_an_agent_timed_out(tmp_path: Path) -> None:
-    with pytest.raises(AgentTimedOut):
-        run(Turn("gemini", tmp_path).run({"hang": True}, total_timeout=0.3))
+@pytest.mark.parametrize("permissions", ["read-only", "ask"])
+async def test_a_model_that_would_be_an_option_starts_nothing(tmp_path: Path, permissions: str) -> None:
+    turn = Turn("claude", tmp_path)
+
+    with pytest.raises(ValueError, match="it would be read as an option"):
+        await turn.run({"say": "x"}, model="--include-directories=/etc", permissions=permissions)
+    assert turn.events == []

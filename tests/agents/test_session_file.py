@@ -169,3 +169,12 @@ def test_gemini_does_not_go_on_in_sessions() -> None:
     sessions = agent_spec("gemini").sessions
 
     assert sessions is None or not sessions.is_proven
+
+
+@pytest.mark.parametrize("session", ["--yolo", "-c", "../other", "*", "a b"])
+def test_an_id_that_a_cli_would_read_as_something_else_is_refused(session: str) -> None:
+    spec = agent_spec("codex").sessions
+    assert spec is not None
+
+    with pytest.raises(ValueError, match="is not the id of a session"):
+        spec.arguments(SessionUse(origin="resumed", id=session))

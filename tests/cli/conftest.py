@@ -5,18 +5,31 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, TextIO, cast
 
 import pytest
+from tests import forked
+from tests.web.certificates import certificates
 
+from bullpen.cli import main
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.conversations import write_example
 from bullpen.testing.terminal import Terminal
 
+__all__ = ["certificates"]
+
 Steps = list[dict[str, Any]]
 PERSON = '[[member]]\nname = "kim"\n'
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what bullpen notes about running conversations in the test's own folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
@@ -51,11 +64,56 @@ def write_team(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def bullpen(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def bullpen(
+    tmp_path: Path, environment: dict[str, str], played: None
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command to its end, inside this process."""
+
+    def run(*words: str, stdin: str = "", cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        with (
+            pytest.MonkeyPatch.context() as patched,
+            _stream(stdin) as given,
+            _stream() as out,
+            _stream() as errors,
+        ):
+            patched.setattr(sys, "argv", ["bullpen"])
+            for name, stream in {"stdin": given, "stdout": out, "stderr": errors}.items():
+                patched.setattr(sys, name, stream)
+            for name in list(os.environ):
+                patched.delenv(name)
+            for name, value in environment.items():
+                patched.setenv(name, value)
+            patched.chdir(cwd)
+            try:
+                code: object = main(words)
+            except SystemExit as error:
+                code = error.code
+            assert isinstance(code, int)
+            return subprocess.CompletedProcess(words, code, _read(out), _read(errors))
+
+    return run
+
+
+@contextmanager
+def _stream(text: str = "") -> Iterator[TextIO]:
+    """Give a stream that is no terminal, with this text."""
+    with TemporaryFile("w+", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+        stream.write(text)
+        stream.seek(0)
+        yield cast(TextIO, stream)
+
+
+def _read(stream: TextIO) -> str:
+    stream.seek(0)
+    return stream.read()
+
+
+@pytest.fixture
+def bullpen_process(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command to its end."""
 
     def run(*words: str, stdin: str = "", cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return forked.run(
             [sys.executable, "-m", "bullpen", *words],
             env=environment,
             cwd=cwd,
@@ -63,7 +121,6 @@ def bullpen(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subpro
             capture_output=True,
             encoding="utf-8",
             timeout=60,
-            check=False,
         )
 
     return run
@@ -74,9 +131,9 @@ def start_bullpen(tmp_path: Path, environment: dict[str, str]) -> Iterator[Calla
     """Start a command in a session of its own; what still runs at the end is killed."""
     started = []
 
-    def start(*words: str) -> "subprocess.Popen[bytes]":
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bullpen", *words],
+    def start(*words: str, program: Sequence[str] = ("-m", "bullpen")) -> "subprocess.Popen[bytes]":
+        process = forked.start(
+            [sys.executable, *program, *words],
             env=environment,
             cwd=tmp_path,
             stdin=subprocess.PIPE,
@@ -99,7 +156,7 @@ def at_terminal(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Te
 
     def start(*words: str, columns: int = 80, **more: str) -> Terminal:
         command = [sys.executable, "-m", "bullpen", *words]
-        return Terminal(command, env={**environment, **more}, cwd=tmp_path, columns=columns)
+        return Terminal(command, env={**environment, **more}, cwd=tmp_path, columns=columns, start=forked.start)
 
     return start
 

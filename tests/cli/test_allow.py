@@ -25,8 +25,9 @@ def test_y_is_a_yes(at_terminal: AtTerminal) -> None:
     with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
-        terminal.wait_for("? ada hands over to ben, which has full permissions", "/allow 2", "(or just y)")
-        terminal.wait_for("/dismiss 2", "no, drop the turn of ben")
+        terminal.wait_for("? ada hands over to ben, which has full permissions", "1 Allow        /allow 2")
+        # Drawn when the keys answer.
+        terminal.wait_for("3 Don't allow  /dismiss 2", "\n1 Allow  3 Don't allow")
         terminal.press("/queue\n")
         terminal.wait_for("turn 2  ben: /allow or /dismiss?")
         assert "I have done it." not in terminal.screen.text
@@ -40,12 +41,12 @@ def test_y_is_not_a_yes_if_it_could_mean_another_question(at_terminal: AtTermina
         terminal.press("one @ada\n")
         terminal.wait_for("/allow 2")
         terminal.press("two @ada\n")
-        terminal.wait_for("/allow 4")
+        terminal.wait_for("/allow 4", "\n1 Allow  3 Don't allow")
         terminal.press("y\n")
         terminal.wait_for("2 decisions wait for you. Which one do you mean: /allow 4 or /allow 2?")
         assert "I have done it." not in terminal.screen.text
         terminal.press("/dismiss 2\n")
-        one_left = "your decision: ben (turn 4)"
+        one_left = "◆ waits for you: ben (turn 4)"
         terminal.wait_until(lambda: one_left in [line.strip() for line in terminal.screen.text.splitlines()])
         terminal.press("y\n")
         terminal.wait_for("turn 4: allowed", "I have done it.")

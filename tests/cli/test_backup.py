@@ -133,6 +133,7 @@ READING = (
 )
 
 
+@pytest.mark.foreign
 def test_reading_commands_print_the_same_on_read_only_media(bullpen: Bullpen, environment: dict[str, str]) -> None:
     data = Path(environment["BULLPEN_HOME"])
     with SqliteStore(data / "conversations.db") as store:

@@ -85,12 +85,13 @@ def test_ctrl_c_cancels_and_twice_leaves(write_team: Write, at_terminal: AtTermi
         terminal.press("x [NEXT: ada, ben]\n")
         terminal.wait_for("I begin")
         terminal.press("\x03")
-        terminal.wait_for("✗ cancelled", "run the turn again", "remove every waiting turn")
+        terminal.wait_for("○ cancelled", "run the turn again", "remove every waiting turn")
         # Ben waits after ada until the person has decided.
         terminal.press("/skip\n")
         terminal.wait_for("Here.", "#2 · ")
+        # Keys were pressed since the first Ctrl-C, so the next one is a first one again.
         terminal.press("\x03")
-        terminal.wait_for("Ctrl-C again leaves.")
+        terminal.wait_for("No turn is running. Ctrl-C again leaves.")
         terminal.press("\x03")
         assert terminal.leave() == 130
 
@@ -110,7 +111,7 @@ def test_two_ctrl_c_in_mid_turn_cancel_store_and_leave(
         assert terminal.leave() == 130
 
     again = bullpen("chat", "--resume", "last")
-    assert "The turn was cancelled." in again.stdout
+    assert "○ turn 1 was cancelled after" in again.stdout
 
 
 def test_ctrl_d_asks_while_somebody_is_working(write_team: Write, at_terminal: AtTerminal) -> None:
@@ -138,8 +139,9 @@ def test_a_missed_hand_over_takes_one_key(write_team: Write, at_terminal: AtTerm
     with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for(READY)
         terminal.press("x\n")
-        terminal.wait_for("/next ben", "ask ben now (or just press Enter, or y)")
-        terminal.press("\n")
+        # Drawn when the keys answer.
+        terminal.wait_for("1 Ask ben   /next ben", "\n1 Ask ben  3 Leave it")
+        terminal.press("1")
         terminal.wait_for("asked: ben", "Thanks.")
 
 
@@ -266,10 +268,10 @@ def test_a_conversation_in_use_says_how_to_watch(write_team: Write, at_terminal:
     assert "bullpen sessions watch " in second.stderr
 
 
-def test_without_a_terminal_each_line_is_a_message(write_team: Write, bullpen: Bullpen) -> None:
-    write_team(ada=[{"say_prompt_length": True}], ben=[{"echo": True}])
+def test_without_a_terminal_each_line_is_a_message(write_team: Write, bullpen_process: Bullpen) -> None:
+    write_team("hand_over_note = false\n", ada=[{"say_prompt_length": True}], ben=[{"echo": True}])
 
-    done = bullpen("chat", "--trust", stdin="one\n/who\ntwo \\\nlines [NEXT: ben]\n\n")
+    done = bullpen_process("chat", "--trust", stdin="one\n/who\ntwo \\\nlines [NEXT: ben]\n\n")
 
     assert done.returncode == 0
     assert "  one\n" in done.stdout
@@ -294,6 +296,11 @@ def test_a_person_is_greeted_also_where_the_cursor_cannot_move(write_team: Write
         terminal.wait_for(" with ada, ben. /help says what you can type; Ctrl-D leaves.")
         terminal.press("Good morning\n")
         terminal.wait_for("Hello, Kim.", "#2 · ")
+        terminal.press("\x04")
+        assert terminal.leave() == 0
+
+    with Terminal(dumb, env=environment, cwd=folder, columns=140) as terminal:
+        terminal.wait_for("Earlier here: “Good morning” To continue it, leave, and type: bullpen chat --resume ")
         terminal.press("\x04")
         assert terminal.leave() == 0
 
@@ -352,17 +359,16 @@ def test_in_a_terminal_the_chat_fills_the_screen(write_team: Write, at_terminal:
 
 
 def test_a_person_who_looks_elsewhere_is_told_that_it_is_their_turn(write_team: Write, at_terminal: AtTerminal) -> None:
-    write_team(ada=[{"sleep": 0.5}, {"say": "Done."}])
+    write_team(ada="Done.")
     with at_terminal("chat", "--plain", "--trust") as terminal:
         terminal.wait_for("kim ▸")
-        terminal.press("Go.\r")
-        terminal.press("\x1b[O")
+        terminal.press("Go.\r\x1b[O")
         terminal.wait_for("Done.")
         terminal.wait_until(lambda: terminal.screen.notifications != [])
-        assert terminal.screen.title == "(1) team · bullpen"
+        assert terminal.screen.title == "◆ (1) team · bullpen"
         assert terminal.screen.notifications == ["bullpen: It is your turn, kim."]
         assert terminal.screen.bells == 1
         terminal.press("\x1b[IAgain.\r")
-        terminal.wait_until(lambda: terminal.screen.title == "team · bullpen")
+        terminal.wait_until(lambda: terminal.screen.title == "● team · bullpen")
         terminal.wait_until(lambda: terminal.screen.text.count("Done.") == 2)
         assert terminal.screen.bells == 1, "it is in front now"

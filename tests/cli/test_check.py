@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.cli import main
+from bullpen.config import standing_answers_file
 
 GOOD = f"""\
 [[member]]
@@ -137,6 +138,17 @@ def test_nothing_is_said_about_hand_overs_in_a_file_that_cannot_be_used(capsys: 
     assert "hand over to max" not in capsys.readouterr().out
 
 
+def test_a_team_that_other_commands_run_is_not_said_to_be_unusable(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("team.toml").write_text(GOOD + 'permissions = "edit"\n[[member]]\nname = "sarah"\ncommand = ["nowhere"]\n')
+
+    assert main(["check"]) == 1
+    said = capsys.readouterr().out
+    assert "error: member.3.command: the program 'nowhere' was not found." in said
+    assert said.endswith("team.toml can be used, but not all of it works: 1 error.\n")
+    assert main(["check", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["hand_overs"] == {}
+
+
 def test_json_about_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["problems"] == [
@@ -206,16 +218,39 @@ def test_who_can_stand_in_is_said(capsys: pytest.CaptureFixture[str], folder: Pa
     assert "warning: member.2.stand_in: gemini is not ready: the program 'gemini' was not found." in said
 
 
-@pytest.mark.parametrize("permissions", ["read-only", "edit"])
-def test_who_can_stand_in_only_after_a_retry_is_said(
-    capsys: pytest.CaptureFixture[str], folder: Path, permissions: str
-) -> None:
-    first = f'name = "max"\ncommand = ["{sys.executable}"]\nstand_in = ["eva"]\npermissions = "{permissions}"\n'
+def test_a_command_has_stand_ins_as_others_have(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    first = f'name = "max"\ncommand = ["{sys.executable}"]\nstand_in = ["eva"]\n'
     Path("team.toml").write_text(
         f'[[member]]\nname = "kim"\n[[member]]\n{first}[[member]]\nname = "eva"\ncommand = ["{sys.executable}"]\n'
     )
     assert main(["check"]) == 0
-    warned = "warning: member.2.stand_in: nobody stands in for max by itself once it has started, only after /retry: "
     said = capsys.readouterr().out
-    assert (warned in said) is (permissions == "read-only")
+    assert "warning" not in said
     assert "eva can stand in for max.\n" in said, "a command has no login"
+
+
+def test_rules_and_answers_that_allow_less_than_before(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "claude").write_text("#!/bin/sh\n")
+    (folder / "claude").chmod(0o755)
+    Path("team.toml").write_text(
+        'name = "shop"\n[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\npermissions = "ask"\n'
+        'allow = ["git diff*", "ruff check"]\nsystem_instruction = "x"\n',
+        encoding="utf-8",
+    )
+    wide = {"event": "approval_asked", "id": "", "kind": "edit", "tool": "Edit", "paths": ["a.py"], "folder": "/x"}
+    exact = {**wide, "diff": "+x", "folder": "", "kind": "command", "command": "make", "paths": []}
+    kept = standing_answers_file()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps({str(Path("team.toml").absolute()): {"max": [wide, exact]}}), encoding="utf-8")
+
+    assert main(["check"]) == 0
+
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("max: ")]
+    assert said == [
+        (
+            "max: allow 'git diff*' allowed any command that begins with 'git diff', also within a word, with any "
+            "options; now it allows 'git diff' as whole words, without options or subcommands that "
+            "run or write something."
+        ),
+        "max: your earlier “always” was wider than what you were shown, so you are asked again: a.py",
+    ]

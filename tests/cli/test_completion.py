@@ -34,7 +34,7 @@ BEGINNING = {
 }
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.foreign)])
 def test_a_shell_completes(shell: str, bullpen: Bullpen, tmp_path: Path, environment: dict[str, str]) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
@@ -51,6 +51,7 @@ def test_a_shell_completes(shell: str, bullpen: Bullpen, tmp_path: Path, environ
             terminal.wait_for(f"got <{got}>")
 
 
+@pytest.mark.foreign
 def test_fish_completes(bullpen: Bullpen, tmp_path: Path, environment: dict[str, str]) -> None:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")

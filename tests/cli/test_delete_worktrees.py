@@ -95,6 +95,24 @@ def test_not_while_one_holds_commits(folder: Folder, capsys: Printed) -> None:
     assert "There is work that was not merged: of ann" in capsys.readouterr().err
 
 
+def test_commits_of_an_agent_stay_in_its_next_turn(folder: Folder, capsys: Printed) -> None:
+    conversation_id = asyncio.run(folder.talk("ann"))
+    place = folder.db.with_name("c.db-files") / "worktrees" / conversation_id / f"{conversation_id}.ann"
+    names = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
+    for where, subject in ((place, "mine"), (folder.repo, "of a person")):
+        subprocess.run(["git", *names, "commit", "-q", "--allow-empty", "-m", subject], cwd=where, check=True)
+
+    async def again() -> None:
+        async with open_team(folder.team, db=folder.db, resume=conversation_id) as conversation:
+            await conversation.say("[NEXT: ann] Again.")
+            await conversation.until_quiet()
+
+    asyncio.run(again())
+    assert subprocess.check_output(["git", "log", "-1", "--format=%s"], cwd=place) == b"mine\n"
+    assert folder.delete() == 1
+    assert "There is work that was not merged: of ann" in capsys.readouterr().err
+
+
 def test_what_a_worktree_of_another_conversation_holds_can_still_be_merged(folder: Folder) -> None:
     left = asyncio.run(folder.talk("bob"))
     asyncio.run(folder.talk("ann"))

@@ -141,9 +141,11 @@ def test_any_agent_is_started_only_if_the_team_file_is_trusted(
 
     code, found = report(capsys)
 
-    assert (code, (machine / "heard").exists()) == (0, False)
-    assert found["max"]["handshake"] == (
-        "It was not started: nobody has agreed yet to what this team file runs. `bullpen chat` asks."
+    assert (code, (machine / "heard").exists()) == (1, False)
+    why = "It was not started: nobody has agreed yet to what this team file runs."
+    assert (found["max"]["ready"], found["max"]["problems"]) == (
+        False,
+        [{"text": why, "hint": "`bullpen chat` asks."}],
     )
     loaded = load_team(path)
     Trust().remember(loaded.path, loaded.text)

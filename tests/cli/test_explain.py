@@ -3,11 +3,11 @@
 import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.view.remembering import FIRST, GONE, write_remembering
 
 from bullpen.cli import main
@@ -117,7 +117,7 @@ def test_the_exact_bytes(database: Path) -> None:
 
     def output(option: str) -> bytes:
         command = [sys.executable, "-m", "bullpen", "explain", "3", option]
-        return subprocess.run(command, check=True, capture_output=True, env=os.environ).stdout
+        return bytes(forked.run(command, check=True, capture_output=True, env=os.environ).stdout)
 
     assert output("--prompt") == record.prompt.encode()
     assert output("--stream") == record.stream

@@ -153,3 +153,15 @@ def test_what_is_damaged_is_not_mended(database: Path, capsys: Printed) -> None:
     assert main(["fsck", "--repair"]) == 1
     assert "1 finding. Nothing was changed. Copy" in capsys.readouterr().out
     assert database.read_bytes() == before
+
+
+def test_a_copy_without_its_log_is_not_said_to_be_whole(tmp_path: Path, capsys: Printed) -> None:
+    copy = tmp_path / "copy.db"
+    with SqliteStore(tmp_path / "a.db") as store:
+        write_example(store)
+        shutil.copy(store.path, copy)
+
+    assert main(["fsck", "--db", str(copy)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{copy}: nothing is wrong with it, but it has no conversations. If it is a copy")
+    assert "as it was written" not in said

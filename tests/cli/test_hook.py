@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bullpen import clock
 from bullpen.cli import main
 from bullpen.cli.staged import MOST_OF_EACH
+from bullpen.testing.clock import UntilThere
 from bullpen.testing.stage import Script, put_on_path
 
 Printed = pytest.CaptureFixture[str]
@@ -16,7 +18,7 @@ YES: Script = [{"say": "Fine.\n\n[VERDICT: approve]"}]
 NO: Script = [{"say": "price.py:1 has a key in it.\n\n[VERDICT: changes]"}]
 BOTH: Script = [{"say": "The file says [VERDICT: approve], but:\n\n[VERDICT: changes]"}]
 LIMITED: Script = [{"error": 429, "message": "the quota is used up"}]
-ENDLESS: Script = [{"sleep": 600}]
+ENDLESS: Script = [{"hang": True}]
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +103,6 @@ def test_a_commit_happens_if_both_approve_and_not_if_one_wants_changes(
     [
         pytest.param(LIMITED, "safety could not answer: ", id="it fails"),
         pytest.param([{"say": "Hm."}], "safety gave no clear verdict:\n  Hm.", id="it says nothing"),
-        pytest.param(ENDLESS, "After 2.0 s, nobody is waited for any more.", id="it takes too long"),
     ],
 )
 def test_who_gives_no_verdict_stops_nothing_unless_that_is_wanted(
@@ -109,13 +110,26 @@ def test_who_gives_no_verdict_stops_nothing_unless_that_is_wanted(
 ) -> None:
     play(codex=[answer])
 
-    assert ask("--timeout", "2") == 0
+    assert ask() == 0
 
     printed = capsys.readouterr().out
     assert said in printed
     assert "Nobody asks for changes; safety gave no verdict." in printed
-    assert ask("--timeout", "2", "--strict") == 1
+    assert ask("--strict") == 1
     assert "The commit is stopped: safety gave no verdict (--strict)." in capsys.readouterr().out
+
+
+def test_who_takes_too_long_gives_no_verdict(play: Callable[..., None], capsys: Printed, tmp_path: Path) -> None:
+    begun = [tmp_path / "claude begun", tmp_path / "codex begun"]
+    scripts = [[{"write_file": {"path": str(file), "text": ""}}, *ENDLESS] for file in begun]
+    play(claude=scripts[:1], codex=scripts[1:])
+
+    with clock.use(UntilThere(43, *begun)):
+        assert ask("--timeout", "43") == 0
+
+    printed = capsys.readouterr().out
+    assert "After 43 s, nobody is waited for any more." in printed
+    assert "Nobody asks for changes; correctness and safety gave no verdict." in printed
 
 
 def test_a_change_that_brings_a_verdict_takes_no_veto_away(play: Callable[..., None], capsys: Printed) -> None:
@@ -126,13 +140,13 @@ def test_a_change_that_brings_a_verdict_takes_no_veto_away(play: Callable[..., N
     assert "safety asks for changes:\n  The file says" in capsys.readouterr().out
 
 
-def test_plain_words_are_a_verdict_too(play: Callable[..., None], capsys: Printed) -> None:
+def test_plain_words_are_a_veto_and_never_an_approval(play: Callable[..., None], capsys: Printed) -> None:
     play(claude=[[{"say": "LGTM, ship it."}]], codex=[[{"say": "Please fix the name first."}]])
 
     assert ask() == 1
 
     printed = capsys.readouterr().out
-    assert "correctness approves." in printed
+    assert "correctness gave no clear verdict:" in printed
     assert "safety asks for changes:" in printed
 
 
@@ -260,6 +274,16 @@ def test_hooks_are_written_where_git_looks_for_them_but_not_outside(
     assert main(["hook", "install", "second-opinion.toml"]) == 1
     assert "which is not in this repository, so nothing was changed there." in capsys.readouterr().err
     assert not (tmp_path / "all").exists()
+
+
+def test_a_hook_is_also_removed_in_the_words_of_other_programs(project: Path, capsys: Printed) -> None:
+    main(["hook", "install", "second-opinion.toml"])
+
+    assert main(["hook", "uninstall"]) == 0
+    assert not (project / ".git/hooks/pre-commit").exists()
+    with pytest.raises(SystemExit):
+        main(["hook", "--help"])
+    assert "uninstall" not in capsys.readouterr().out
 
 
 def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:

@@ -1,6 +1,7 @@
 """bullpen import, with real files."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -105,4 +106,13 @@ def test_what_is_wrong_is_said_before_anything_is_written(
     error = capsys.readouterr().err
     assert said in error
     assert "\x1b" not in error
+    assert not empty_home.exists()
+
+
+@pytest.mark.parametrize("words", [["import"], ["prices", "--import"]])
+def test_nobody_waits_for_the_other_end_of_a_pipe(empty_home: Path, words: list[str], capsys: Printed) -> None:
+    os.mkfifo("pipe.json")
+
+    assert main([*words, "pipe.json"]) == 1
+    assert capsys.readouterr().err.startswith("bullpen: pipe.json cannot be read: it is not a regular file.")
     assert not empty_home.exists()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from bullpen.cli.logs import begin_logging, logs_held_back
 
@@ -24,12 +25,12 @@ def prepare(*_, **__):
 prompts.Prompts.for_turn = prepare
 sys.exit(main(sys.argv[1:]))
 """
-TEAM = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'
+TEAM = 'hand_over_note = false\n[[member]]\nname = "kim"\n[[member]]\nname = "max"\ncommand = ["cat"]\n'
 
 
 def run(folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     (folder / "team.toml").write_text(TEAM)
-    return subprocess.run(
+    return forked.run(
         [sys.executable, "-c", PROGRAM, "run", "--trust", "team.toml", "Hello."],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SOURCE), "BULLPEN_HOME": str(folder), **environment},
@@ -67,7 +68,7 @@ sys.exit(main(sys.argv[1:]))
 def say(folder: Path, message: str, *options: str, before: tuple[str, ...] = (), **environment: str) -> str:
     """Return what stands on the standard error after a message to an agent that is `cat`."""
     (folder / "team.toml").write_text(TEAM)
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-c", TALK, *before, "run", "--trust", "team.toml", message, *options],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SOURCE), "BULLPEN_HOME": str(folder), **environment},
@@ -77,7 +78,7 @@ def say(folder: Path, message: str, *options: str, before: tuple[str, ...] = (),
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return str(done.stderr)
 
 
 def test_debug_shows_the_prompt_as_it_is_sent_without_secrets(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """The command line itself: help, versions, and errors in a sentence."""
 
+import errno
+import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -8,17 +11,32 @@ import pytest
 
 from bullpen import __version__
 from bullpen.cli import COMMANDS, main
+from bullpen.errors import BullpenError, StoreReadOnly
 from bullpen.text.safe import printable
 
 SOURCE = Path(__file__).parents[2] / "src" / "bullpen"
 
 
-def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_eight_commands_of_the_first_hour(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["--help"])
 
-    printed = capsys.readouterr().out
+    commands = capsys.readouterr().out.partition("\ncommands:\n")[2].splitlines()
     assert left.value.code == 0
+    named = [line.split("  ")[1] for line in commands if line.startswith("  ") and line[2] != " "]
+    assert named == ["init", "chat", "run", "serve", "sessions", "diff, undo", "inbox", "doctor"]
+    assert commands[-1] == f"All {len(COMMANDS)} commands: bullpen help --all"
+
+
+@pytest.mark.parametrize("words", [["--help", "--all"], ["--all", "--help"], ["help", "--all"]])
+def test_all_of_them_are_behind_more(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code: object = main(words)
+    except SystemExit as left:
+        code = left.code
+
+    printed = capsys.readouterr().out
+    assert code == 0
     assert all(f"{name}  " in printed and purpose[:40] in printed for name, purpose in COMMANDS.items())
 
 
@@ -79,11 +97,23 @@ def test_ctrl_c_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["doctor"]) == 130
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
-    command = f"{sys.executable} -m bullpen doctor --json | true"
-    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["doctor", "--json"], ["completion", "bash"]])
+def test_a_reader_that_leaves_early_is_no_error(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as nobody:
+        command, buffered = [sys.executable, "-m", "bullpen", *words], {**os.environ, "PYTHONUNBUFFERED": ""}
+        done = subprocess.run(command, env=buffered, stdout=nobody, stderr=subprocess.PIPE, check=False)
 
-    assert done.stderr == ""
+    assert (done.stderr, done.returncode) == (b"", 141)
+
+
+def test_a_full_disk_is_an_error_of_one_line() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "bullpen", "--version"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (done.stderr, done.returncode) == ("bullpen: [Errno 28] No space left on device\n", 1)
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -147,3 +177,40 @@ def test_the_plain_chat_loads_only_what_it_needs_before_the_first_key() -> None:
         "logging.handlers",
     }
     assert not (unneeded | {"textual", "bullpen.exchange.files"}) & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("error", "most"),
+    [
+        (OSError(errno.EMFILE, "Too many open files", "/usr/lib/python3/thread.py"), 1024),
+        (StoreReadOnly("a.db", "or its folder is not writable (unable to open database file)"), 12),
+        (ExceptionGroup("several", [ValueError("x"), OSError(errno.ENFILE, "Too many open files")]), 12),
+    ],
+)
+def test_who_may_not_open_more_files_is_told_what_to_do(
+    error: Exception, most: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: object) -> int:
+        raise BullpenError("It cannot be opened.") from error
+
+    monkeypatch.setattr("bullpen.cli.completion.run", run)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (most, most))
+
+    assert main(["completion", "bash"]) == 1
+    assert capsys.readouterr().err == (
+        f"bullpen: This process may have {most:,} files open at once, and needs more. Raise that first: "
+        "ulimit -n 1024\n"
+    )
+
+
+def test_another_error_is_not_about_open_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: object) -> int:
+        raise StoreReadOnly("a.db", "or its folder is not writable (unable to open database file)")
+
+    monkeypatch.setattr("bullpen.cli.completion.run", run)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
+
+    assert main(["completion", "bash"]) == 1
+    assert capsys.readouterr().err.startswith("bullpen: a.db or its folder is not writable")

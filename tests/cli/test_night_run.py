@@ -2,12 +2,12 @@
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 from tests.conversation.stage import Script, Stage
 
 RAN_OUT = "You've hit your limit, resets in 6h"
@@ -46,9 +46,9 @@ def test_the_work_is_done_and_the_morning_shows_what_happened_and_what_it_cost(
 ) -> None:
     def bullpen(*words: str) -> str:
         command = [sys.executable, "-m", "bullpen", *words]
-        done = subprocess.run(command, env=environment, cwd=night.folder, capture_output=True, encoding="utf-8")
+        done = forked.run(command, env=environment, cwd=night.folder, capture_output=True, encoding="utf-8")
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return str(done.stdout)
 
     shown = bullpen("run", "--trust", "team.toml", "Write a parser for dates. [NEXT: bob]")
 

@@ -45,14 +45,14 @@ def test_the_command_that_explain_names_reads_the_same_file(write_team: Write, b
 def test_help_has_every_command_and_no_alias(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada="Yes.")
 
-    done = bullpen("chat", "--trust", stdin="/help\n")
+    done = bullpen("chat", "--trust", stdin="/help all\n")
 
-    words = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("/")]
-    assert words == [f"/{name}" for name in COMMANDS]
+    words = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  /")]
+    assert sorted(words) == sorted(f"/{name}" for name in COMMANDS)
 
 
 def test_a_path_or_a_lone_slash_is_a_message(write_team: Write, bullpen: Bullpen) -> None:
-    write_team(ada=[{"echo": True}])
+    write_team("hand_over_note = false\n", ada=[{"echo": True}])
 
     done = bullpen("chat", "--trust", stdin="/etc/hosts is gone\n/\n /who wrote it?\n")
 

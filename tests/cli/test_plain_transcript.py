@@ -138,7 +138,7 @@ def test_a_turn_with_everything() -> None:
         "  ! Not everything fits: CONTEXT trimmed to 2 of 5 messages.",
         "  ~ Let me see about it",
         "  I look.",
-        "  ▸ Bash  ls -l",
+        "  ▸ Bash  ls ⏎ -l",
         "  ▸ Edit  a.py",
         "    ✓ Bash: one (+2 lines)",
         "    ✗ no such text",
@@ -189,8 +189,8 @@ def test_a_turn_that_ends_while_another_runs_is_written_at_once() -> None:
         "  mei says m",
         "  #2 · 1.2 s",
         f"? {missed('ben', 'mei', 'over to mei').sentence}",
-        "  /next mei  ask mei now (or just press Enter, or y)",
-        "  /dismiss   leave it as it is",
+        "  1 Ask mei   /next mei",
+        "  3 Leave it  /dismiss",
     ]
 
 
@@ -214,7 +214,7 @@ def test_a_turn_that_fails_while_another_runs_asks_at_once() -> None:
         "  I try",
         "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message",
     ]
-    assert "! ben (turn 2): It died.\n" in page
+    assert "✗ ben (turn 2): It died.\n" in page
 
 
 def test_a_turn_that_still_runs_is_followed_when_the_other_is_over() -> None:
@@ -265,7 +265,7 @@ def test_what_a_turn_used_is_not_written_below_the_failure_of_another_one() -> N
     )
 
     before, _, after = page.rpartition("ada ended\n")
-    assert "! ben (turn 2): It died.\n" in before
+    assert "✗ ben (turn 2): It died.\n" in before
     assert after.startswith("  #2 · 1.2 s")
 
 
@@ -315,10 +315,10 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
     in_chat, elsewhere = shown(*failed, asked=open_now), shown(*failed, asked=open_now, in_chat=False)
 
     assert elsewhere.endswith(
-        "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message\n! ada (turn 1): It died.\n"
+        "  ✗ failed · 1.0 s · what it said so far is kept, but is not a message\n✗ ada (turn 1): It died.\n"
     )
     assert in_chat.endswith(
-        "! ada (turn 1): It died.\n"
+        "✗ ada (turn 1): It died.\n"
         "  /retry 1      run the turn again\n"
         "  /skip 1       continue without it\n"
         "  /hand NAME 1  let another agent answer\n"
@@ -334,7 +334,16 @@ def test_an_offered_answer_is_its_number_first() -> None:
         Decision(kind="question", text="ada asks you (turn 1).", shown="Ship it?", choices=(answer,))
     )
 
-    assert page.text.endswith("  2  answer: no (or /yes 1 no)\n")
+    assert page.text.endswith("  2 no  /yes 1 no\n")
+
+
+def test_the_length_of_a_long_command_is_said_below_it_too() -> None:
+    page = Paper()
+    asked = Decision(kind="question", text="ada wants to run a command.", shown="touch evil" + "\n" * 60 + "ls")
+
+    Show(page, Colours(None, on=False), lambda: (), in_chat=True).decision(asked)
+
+    assert page.text.endswith("\n  ls\n\n? That is 61 lines and 72 characters: read it from the first to the last.\n")
 
 
 def test_a_failed_turn_is_asked_about_while_another_one_runs() -> None:
@@ -352,7 +361,7 @@ def test_a_failed_turn_is_asked_about_while_another_one_runs() -> None:
 
     page = shown(*events, in_chat=False, asked=asked(ended_turn))
 
-    assert page.endswith("  I am\n! ada (turn 1): It died.\n\nben continues\n   slow")
+    assert page.endswith("  I am\n✗ ada (turn 1): It died.\n\nben continues\n   slow")
 
 
 def test_what_stays_on_hold_is_said_once() -> None:

@@ -78,6 +78,25 @@ def test_the_last_conversation_here_is_meant_if_none_is_named(
         assert "First." not in begun.stdout
 
 
+def test_a_team_file_that_is_named_means_none_of_another_one(
+    write_team: Write, bullpen: Bullpen, tmp_path: Path
+) -> None:
+    copy(write_team(NO_NOTE, ada="I see."), tmp_path / "two.toml")
+    bullpen("run", "--trust", "team.toml", "First.")
+
+    last = bullpen("preview", "--to", "ada", "--session", "last", "two.toml", "Again?")
+    usual = bullpen("preview", "--to", "ada", "two.toml", "Again?")
+
+    assert (last.returncode, last.stdout) == (1, "")
+    assert "No conversation of two.toml has begun yet. To see a prompt in a new one: --session new" in last.stderr
+    assert (usual.returncode, usual.stderr) == (0, "")
+    assert "First." not in usual.stdout
+    bullpen("run", "--trust", "two.toml", "Second.")
+    bullpen("run", "--trust", "team.toml", "Third.")
+    again = bullpen("preview", "--to", "ada", "--session", "last", "two.toml", "Again?")
+    assert ("Second." in again.stdout, "Third." in again.stdout) == (True, False)
+
+
 def test_a_word_that_is_not_a_file_is_the_message(write_team: Write, bullpen: Bullpen) -> None:
     write_team(NO_NOTE, ada="I see.")
 

@@ -1,4 +1,4 @@
-"""`bullpen run` as a real process: what it prints, and how its exit code tells the end."""
+"""`bullpen run`: what it prints, and how its exit code tells the end."""
 
 import array
 import contextlib
@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
-from bullpen.cli.signals import AGAIN_SECONDS
+from bullpen import clock
+from bullpen.testing.clock import UntilThere
 from bullpen.testing.terminal import Terminal
 
 Write = Callable[..., Path]
@@ -26,10 +28,10 @@ AtTerminal = Callable[..., Terminal]
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
-def test_a_relay_is_shown_and_ends_well(write_team: Write, bullpen: Bullpen) -> None:
+def test_a_relay_is_shown_and_ends_well(write_team: Write, bullpen_process: Bullpen) -> None:
     write_team(ada="I have a plan. [NEXT: ben]", ben="Done. 完成了 🎉")
 
-    done = bullpen("run", "--trust", "team.toml", "Build it.")
+    done = bullpen_process("run", "--trust", "team.toml", "Build it.")
 
     assert done.returncode == 0
     assert [line for line in done.stdout.splitlines() if "·" not in line] == [
@@ -95,7 +97,7 @@ def test_json_is_one_event_per_line_and_nothing_else(write_team: Write, bullpen:
 def test_the_message_can_come_from_stdin_and_the_team_file_is_the_usual_one(
     write_team: Write, bullpen: Bullpen
 ) -> None:
-    write_team(ada=[{"echo": True}])
+    write_team("hand_over_note = false\n", ada=[{"echo": True}])
 
     done = bullpen("run", "--trust", "-", stdin="first line\nsecond line\n")
 
@@ -121,17 +123,28 @@ def test_a_file_that_nobody_trusts_is_not_run(write_team: Write, bullpen: Bullpe
     assert done.stdout == ""
 
 
-def test_a_failed_turn_gives_3_and_can_be_decided_later(write_team: Write, bullpen: Bullpen) -> None:
+def test_a_failed_turn_gives_3_and_can_be_decided_later(write_team: Write, bullpen_process: Bullpen) -> None:
     write_team(ada=[{"say": "I try"}, {"stderr": "out of ideas"}, {"exit": 3}])
 
-    done = bullpen("run", "--trust", "team.toml", "x")
+    done = bullpen_process("run", "--trust", "team.toml", "x")
 
     assert done.returncode == 3
     assert "✗ failed" in done.stdout
     assert "out of ideas" in done.stdout
     assert "`bullpen explain 1 --stream` shows what it printed." in done.stdout
     assert "Waiting for your decision: turn 1 of ada. In chat: /retry or /skip.\n" in done.stderr
-    assert bullpen("run", "--resume", "last").returncode == 3
+    assert bullpen_process("run", "--resume", "last").returncode == 3
+
+
+def test_a_question_gives_3_until_it_is_answered(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Ship it? [ASK: yes | no]")
+
+    done = bullpen("run", "--trust", "team.toml", "Go.")
+
+    assert done.returncode == 3
+    answers = "/yes 1 yes or /yes 1 no or /no 1"
+    assert f"Waiting for your answer: ada asks you (turn 1). In chat: {answers}.\n" in done.stderr
+    assert bullpen("run", "--resume", "last", "/no 1").returncode == 0
 
 
 def test_a_red_check_gives_7_until_it_is_green(write_team: Write, bullpen: Bullpen) -> None:
@@ -150,6 +163,21 @@ def test_a_red_check_gives_7_until_it_is_green(write_team: Write, bullpen: Bullp
     assert "A check is red." in red.stderr
     assert green.returncode == 0, green.stdout + green.stderr
     assert "ready: green" in green.stdout
+
+
+def test_a_command_is_obeyed_or_refused_and_never_said_to_an_agent(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada="Hello.")
+    bullpen("run", "--trust", "team.toml", "Hi.")
+
+    done = bullpen("run", "--resume", "last", "/rename The login")
+    assert (done.returncode, "Hello." in done.stdout) == (0, False)
+    assert "The login" in bullpen("sessions", "list").stdout
+    for wrong in ("/undo", "/pick max", "/diff", "/nonsense"):
+        done = bullpen("run", "--resume", "last", wrong)
+        assert done.returncode in (1, 2), wrong
+        assert done.stderr.startswith("bullpen: "), done.stderr
+        assert "Hello." not in done.stdout
+    assert bullpen("sessions", "show", "last").stdout.count("Hello.") == 1
 
 
 def test_a_cap_gives_4_and_resume_goes_on(write_team: Write, bullpen: Bullpen) -> None:
@@ -181,14 +209,16 @@ def test_a_budget_that_is_used_up_gives_4_and_says_so(write_team: Write, bullpen
     assert bullpen("run", "--resume", "last").returncode == 4, "to continue does not raise it"
 
 
-def test_a_timeout_gives_5_and_stores_what_was_cancelled(write_team: Write, bullpen: Bullpen) -> None:
-    write_team(ada=[{"say": "I begin"}, {"hang": True}])
+def test_a_timeout_gives_5_and_stores_what_was_cancelled(write_team: Write, bullpen: Bullpen, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    write_team(ada=[{"say": "I begin"}, {"write_file": {"path": str(begun), "text": ""}}, {"hang": True}])
 
-    done = bullpen("run", "--trust", "--timeout", "1", "team.toml", "x")
+    with clock.use(UntilThere(4321, begun)):
+        done = bullpen("run", "--trust", "--timeout", "4321", "team.toml", "x")
 
     assert done.returncode == 5
     assert "  I begin\n" in done.stdout
-    assert "✗ cancelled" in done.stdout
+    assert "○ cancelled" in done.stdout
     assert "turn 1 of ada" in done.stderr
 
 
@@ -201,12 +231,13 @@ def test_ctrl_c_cancels_stores_and_leaves(write_team: Write, start_bullpen: Star
 
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "✗ cancelled" in said.decode()
+    assert "○ cancelled" in said.decode()
     assert bullpen("run", "--resume", "last").returncode == 3
 
 
 def test_who_is_ready_first_is_shown_first(write_team: Write, start_bullpen: Start) -> None:
-    write_team(ada=[{"say": "I begin"}, {"hang": True}], ben=[{"sleep": 0.5}, {"say": "I am done."}])
+    begins = [{"say": "I begin"}, {"write_file": {"path": "begun", "text": ""}}, {"hang": True}]
+    write_team(ada=begins, ben=[{"wait_for": "begun"}, {"say": "I am done."}])
     process = start_bullpen("run", "--trust", "team.toml", "Both, please. [NEXT: ada & ben]")
 
     assert b"  I am done.\n" in wait_for(process, b"(ada is still working.)")
@@ -225,23 +256,33 @@ def at_work_in(folder: Path) -> list[str]:
     return found
 
 
-def test_a_second_ctrl_c_leaves_at_once(write_team: Write, start_bullpen: Start) -> None:
-    folder = write_team(ada=[{"ignore": ["SIGINT", "SIGTERM"]}, {"say": "I begin"}, {"hang": True}]).parent
-    process = start_bullpen("run", "--trust", "team.toml", "x")
+PATIENT = """
+import sys
+from bullpen.agents import process
+from bullpen.cli import main
+process.GRACE_SECONDS = 3600.0
+sys.exit(main(sys.argv[1:]))
+"""
+STUBBORN = "trap ': > asked' INT TERM; cat > /dev/null; echo I begin; while :; do sleep 0.05; done"
+
+
+def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path, start_bullpen: Start) -> None:
+    team = f'[[member]]\nname = "kim"\n[[member]]\nname = "ada"\ncommand = ["sh", "-c", "{STUBBORN}"]\n'
+    (tmp_path / "team.toml").write_text(team, encoding="utf-8")
+    process = start_bullpen("run", "--trust", "team.toml", "x", program=("-c", PATIENT))
     wait_for(process, b"I begin")
 
     os.killpg(process.pid, signal.SIGINT)
-    wait_for(process, b"ada (turn 1)")
+    while not (tmp_path / "asked").exists():
+        time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
 
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"cancelled \xc2\xb7" not in said
     # Not even an agent that ignores every signal but one is left behind.
-    deadline = time.monotonic() + 10
-    while at_work_in(folder) and time.monotonic() < deadline:
+    while at_work_in(tmp_path):
         time.sleep(0.02)
-    assert at_work_in(folder) == []
 
 
 def test_a_very_long_line_is_written_whole(write_team: Write, bullpen: Bullpen) -> None:
@@ -253,25 +294,43 @@ def test_a_very_long_line_is_written_whole(write_team: Write, bullpen: Bullpen) 
     assert "a" * 3_000_000 in done.stdout
 
 
+IMPATIENT = """
+import sys
+from bullpen.cli import main, signals
+signals.AGAIN_SECONDS, signals.STUCK_SECONDS = 0.0, {stuck}
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 @pytest.mark.parametrize(
-    ("numbers", "code"),
-    [([signal.SIGINT, signal.SIGINT], 130), ([signal.SIGTERM], 143), ([signal.SIGINT, signal.SIGTERM], 143)],
+    ("numbers", "stuck", "code"),
+    [
+        ([signal.SIGINT, signal.SIGINT], 3600.0, 130),
+        ([signal.SIGTERM], 0.0, 143),
+        ([signal.SIGINT, signal.SIGTERM], 3600.0, 143),
+    ],
     ids=str,
 )
 def test_signals_end_it_even_if_nobody_reads_its_output(
-    numbers: list[signal.Signals], code: int, write_team: Write, start_bullpen: Start
+    numbers: list[signal.Signals], stuck: float, code: int, write_team: Write, start_bullpen: Start
 ) -> None:
     write_team(ada="Hello.")
-    process = start_bullpen("run", "--trust", "--as", "kim", "team.toml", "-")
+    words = ("run", "--trust", "--as", "kim", "team.toml", "-")
+    process = start_bullpen(*words, program=("-c", IMPATIENT.format(stuck=stuck)))
     assert process.stdin is not None
     with process.stdin:
         process.stdin.write(b"a" * 3_000_000)
     process.stdin = None
     wait_until_stuck(process)
 
-    for number in numbers:
+    *first, last = numbers
+    for number in first:
+        threads = psutil.Process(process.pid).num_threads()
         process.send_signal(number)
-        time.sleep(AGAIN_SECONDS + 0.1)
+        # A thread waits from now on whether it is taken.
+        while psutil.Process(process.pid).num_threads() == threads:
+            time.sleep(0.01)
+    process.send_signal(last)
 
     assert process.wait(timeout=60) == code
 
@@ -357,6 +416,6 @@ def test_what_a_failed_command_is_said_to_need_is_there(
     done = bullpen("run", "--trust", "Hi.")
 
     assert done.returncode == 3
-    named = re.search(r"! own [^`]*`bullpen (.*)`", " ".join(done.stdout.split()))
+    named = re.search(r"✗ own [^`]*`bullpen (.*)`", " ".join(done.stdout.split()))
     assert named is not None
     assert shown in bullpen(*named[1].split()).stdout + "\n"

@@ -100,6 +100,7 @@ def test_a_damaged_database_is_not_written_to(database: Path, capsys: Printed) -
     assert database.read_bytes() == before
 
 
+@pytest.mark.foreign
 def test_a_full_disk(tmp_path: Path, database: Path) -> None:
     folder = database.parent
     command = [sys.executable, "-m", "bullpen", "sessions", "fork", EXAMPLE_ID]
@@ -111,6 +112,7 @@ def test_a_full_disk(tmp_path: Path, database: Path) -> None:
     assert "the disk or a quota is full. Free some space and try again." in done.stderr
 
 
+@pytest.mark.foreign
 def test_read_only_media(database: Path) -> None:
     command = [sys.executable, "-m", "bullpen", "sessions", "fork", EXAMPLE_ID, "--db", str(database)]
 

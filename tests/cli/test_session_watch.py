@@ -30,7 +30,7 @@ def test_a_second_process_watches_what_the_first_one_runs(tmp_path: Path) -> Non
             command = [sys.executable, "-m", "bullpen", "sessions", "watch", "last", "--db", str(database)]
             watching = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
             assert watching.stdout is not None
-            printed = await watching.stdout.readuntil(b"Waiting for kim.")
+            printed = await watching.stdout.readuntil("◆ waits for kim.".encode())
             await conversation.say("And again")
             await conversation.until_quiet()
             conversation_id = conversation.id

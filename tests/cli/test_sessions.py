@@ -5,12 +5,12 @@ import json
 import os
 import pty
 import stat
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.view.remembering import GONE, SECOND, write_remembering
 
 from bullpen.agents.process_tree import boot_id, process_id
@@ -66,9 +66,9 @@ def test_the_list(database: Path, capsys: Printed) -> None:
 
     assert printed(capsys) == printed(capsys, "list")
     assert printed(capsys) == (
-        "id                team      last        messages  cost     state            title\n"
-        "quiet-river-4f2a  Builders  2025-03-03  6                  queued           Where do we start?\n"
-        "old               团队      1970-01-02  1         $0.0123  waiting for kai  Tea?\n"
+        "id                team      last        messages  cost     state               title\n"
+        "quiet-river-4f2a  Builders  2025-03-03  6                  ○ asleep, 1 queued  Where do we start?\n"
+        "old               团队      1970-01-02  1         $0.0123  ○ asleep            Tea?\n"
     )
     newest, oldest = json.loads(printed(capsys, "--json"))
     assert (newest["id"], newest["messages"], newest["queued"]) == (EXAMPLE_ID, 6, 1)
@@ -84,6 +84,7 @@ def test_the_list(database: Path, capsys: Printed) -> None:
         "running": 0,
         "waits_for": "kai",
         "paused": None,
+        "activity": "asleep",
         "first_words": "Tea?",
         "folder": "",
         "cost_usd": 0.0123,
@@ -229,7 +230,7 @@ def on_a_terminal(*words: str, columns: int = 80) -> str:
     leader, follower = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
     command = [sys.executable, "-m", "bullpen", *words]
-    process = subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower, env=environment)
+    process = forked.start(command, stdout=follower, stderr=follower, stdin=follower, env=environment)
     os.close(follower)
     output = b""
     try:
@@ -255,7 +256,7 @@ def test_on_a_terminal_lines_fit_and_only_our_headings_have_colours(database: Pa
     assert [line for line in shown if line.startswith("#")] == []
     # The conversation, seven messages, and a turn without a reply.
     assert len([line for line in shown if "\x1b" in line]) == 9
-    assert listed[1] == "quiet-river-4f2a  Builders  2025-03-03  7         queued  Where do we…"
+    assert listed[1] == "quiet-river-4f2a  Builders  2025-03-03  7         ○ asleep, 1 queued  Wher…"
 
 
 @pytest.mark.parametrize("file_format", ["md", "html", "json"])

@@ -85,6 +85,11 @@ def test_red_tests_go_back_to_the_builder_until_they_are_green(
     project: Path, played_by: PlayedBy, capsys: Printed
 ) -> None:
     (project / "Makefile").write_text("test:\n\tgrep -q 2 price.py\n")
+    # It need not be installed.
+    make = project.parent / "bin" / "make"
+    make.parent.mkdir()
+    make.write_text("#!/bin/sh\nexec grep -q 2 price.py\n")
+    make.chmod(0o755)
     played_by(
         codex=[[{"say": "price.py must say 2. [NEXT: builder]"}]],
         claude=[

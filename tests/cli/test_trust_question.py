@@ -1,16 +1,18 @@
 """Asking for trust: on a terminal, without one, and with --trust."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from bullpen.cli.trust_question import ensure_trusted
 from bullpen.errors import NotTrusted
 from bullpen.team.file import LoadedTeam, load_team
-from bullpen.team.trust import Trust
+from bullpen.team.trust import Trust, settings_marks
 
 TEXT = """\
 [[member]]
@@ -96,10 +98,19 @@ def test_a_file_that_has_changed_is_asked_about_again(loaded: LoadedTeam) -> Non
         ensure_trusted(load_team(loaded.path), trust=False)
 
 
+def test_a_text_that_was_trusted_before_is_not_asked_about_again(loaded: LoadedTeam) -> None:
+    ensure_trusted(loaded, trust=True)
+    loaded.path.write_text(TEXT + "# changed\n")
+    ensure_trusted(load_team(loaded.path), trust=True)
+    loaded.path.write_text(TEXT)
+
+    ensure_trusted(load_team(loaded.path), trust=False)
+
+
 def answer_on_a_terminal(loaded: LoadedTeam, answer: bytes) -> int:
     ours, theirs = os.openpty()
     try:
-        child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(loaded.path)], stdin=theirs, stderr=theirs)
+        child = forked.start([sys.executable, "-c", PROGRAM, str(loaded.path)], stdin=theirs, stderr=theirs)
         os.close(theirs)
         seen = b""
         while not seen.endswith(b"[y/N] "):
@@ -135,8 +146,72 @@ def test_a_file_that_every_agent_is_given_is_shown(tmp_path: Path, monkeypatch: 
     )
     command = [sys.executable, "-m", "bullpen", "run", str(file), "hi"]
 
-    asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    asked = forked.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
     assert asked.returncode == 1
     assert "Every agent is given /etc/hostname." in asked.stderr
     assert f"Instruction files may be outside of {tmp_path.resolve()}." in asked.stderr
+
+
+SETTINGS = json.dumps({"mcpServers": {"db": {"command": "node", "args": ["db.js"]}}})
+FULL = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\npermissions = "full"\n'
+NEW_SETTINGS = """\
+FOLDER/team.toml has agents that read settings of their folders, and these are new here, or have changed. It would run:
+
+  max
+    runs  claude -p --input-format stream-json --output-format stream-json --verbose --include-partial-messages \
+--dangerously-skip-permissions
+    in    FOLDER
+    may   do anything that you may, without asking (full)
+    gets  the variables ANTHROPIC_*, CLAUDE_*, AWS_*, GOOGLE_*, CLOUD_ML_REGION, DISABLE_*, IS_SANDBOX
+    reads FOLDER/.mcp.json (MCP server mcpServers.db: node db.js)
+
+Nobody has agreed to these settings, so agents are started without them; those that cannot be are not started.
+"""
+
+
+@pytest.fixture
+def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedTeam:
+    """A team that was trusted before its folder had settings, or before these were asked about."""
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+    (tmp_path / "team.toml").write_text(FULL)
+    loaded = load_team(tmp_path / "team.toml")
+    Trust().remember(loaded.path, loaded.text)
+    (tmp_path / ".mcp.json").write_text(SETTINGS)
+    return loaded
+
+
+def test_new_settings_of_a_known_team_are_shown_and_without_a_yes_they_are_left_out(
+    full: LoadedTeam, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ensure_trusted(full, trust=False)
+
+    assert capsys.readouterr().err.replace(str(full.root), "FOLDER") == NEW_SETTINGS
+    assert Trust().agreed(full.path) == frozenset()
+
+
+def test_trust_agrees_to_the_settings_that_are_there_now(full: LoadedTeam, capsys: pytest.CaptureFixture[str]) -> None:
+    ensure_trusted(full, trust=True)
+
+    assert Trust().agreed(full.path) == settings_marks(full.team, full.root) != frozenset()
+    ensure_trusted(full, trust=False)
+    assert capsys.readouterr().err == ""
+
+    (full.root / ".mcp.json").write_text("{}")
+    ensure_trusted(full, trust=False)
+    shown = f"reads {full.root / '.mcp.json'} (nothing in it that runs or allows anything)"
+    assert shown in capsys.readouterr().err
+
+
+def test_settings_that_are_never_read_are_named_and_not_asked_about(
+    full: LoadedTeam, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full.path.write_text(FULL.replace("full", "edit"))
+    loaded = load_team(full.path)
+    with pytest.raises(NotTrusted):
+        ensure_trusted(loaded, trust=False)
+    assert "    skips .mcp.json: settings count with full permissions only\n" in capsys.readouterr().err
+
+    Trust().remember(loaded.path, loaded.text)
+    ensure_trusted(loaded, trust=False)
+    assert capsys.readouterr().err == ""

@@ -1,12 +1,14 @@
 """Words and options as people type them: in any order, with mistakes, and asking for help."""
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bullpen import __version__
+from bullpen.cli.typed_commands import to_type
 
 Bullpen = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -98,3 +100,19 @@ def test_what_reads_a_conversation_reads_the_last_one(bullpen: Bullpen, write_te
         assert done.returncode == 0, done.stderr
         assert done.stdout == bullpen(*words, "last").stdout
         assert "hi" in done.stdout
+
+
+def test_who_called_it_by_the_name_of_the_package_is_told_to_do_so_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "bullpen-chat"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert to_type("chat") == f"{program} chat"
+
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert to_type("chat") == "bullpen-chat chat"
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert to_type("chat") == "bullpen chat"

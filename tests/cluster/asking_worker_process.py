@@ -16,5 +16,6 @@ def spec(agent: str, command: tuple[str, ...] = (), *, name: str = "") -> AgentS
     return replace(found, asking=asks)
 
 
-vars(worker_file)["spec_for"] = spec
-runpy.run_module("tests.cluster.worker_process", run_name="__main__")
+if __name__ == "__main__":
+    vars(worker_file)["spec_for"] = spec
+    runpy.run_module("tests.cluster.worker_process", run_name="__main__")

@@ -67,9 +67,13 @@ class CallingStage(WorkerStage):
         )
         return team
 
+    @property
+    def path(self) -> str:
+        """Where the worker finds programs."""
+        return os.pathsep.join([str(self.file.with_name("bin")), os.environ["PATH"]])
+
     def start_worker(self, **environment: str) -> Started:
-        path = os.pathsep.join([str(self.file.with_name("bin")), os.environ["PATH"]])
-        return self._processes.start(WORKER, self.url, POOL, str(self.file), PATH=path, **environment)
+        return self._processes.start(WORKER, self.url, POOL, str(self.file), PATH=self.path, **environment)
 
     @property
     def answers(self) -> list[tuple[str, bool]]:
@@ -79,5 +83,5 @@ class CallingStage(WorkerStage):
 
     async def until_answered(self, count: int) -> list[tuple[str, bool]]:
         while len(self.answers) < count:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
         return self.answers

@@ -106,12 +106,12 @@ class Opened:
     async def until_told(self, text: str) -> None:
         """Wait until people are told something."""
         while not any(text in one for one in self.troubles):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
     async def until_noticed(self, text: str) -> None:
         """Wait until a turn says something of itself."""
         while text not in self.notices:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -135,4 +135,4 @@ async def until_there(url: str, count: int = 1) -> None:
     async with open_node(url, name="n") as node:
         while len(node.workers("gpu-box")) < count:
             await node.look_at_workers()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)

@@ -23,7 +23,7 @@ async def main(url: str, team: str, conversation_id: str, text: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     resume = None if conversation_id == "new" else conversation_id
     thread = StoreThread()
-    async with open_node(url, name="n") as node:
+    async with open_node(url, name="owner") as node:
         with node.open_store() as store:
             opened = open_conversation(
                 *(load_team(Path(team)), store, thread, resume),

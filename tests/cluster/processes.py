@@ -39,7 +39,7 @@ class Started:
 
     def wait(self) -> int:
         """Wait for its end."""
-        return self._process.wait(timeout=60)
+        return self._process.wait()
 
     def freeze(self) -> None:
         self._process.send_signal(signal.SIGSTOP)
@@ -56,7 +56,7 @@ class Processes:
         self._started: list[Started] = []
 
     def start(self, module: str, *arguments: str, **environment: str) -> Started:
-        """Start a module of the tests, and wait until it has printed a line."""
+        """Start a module."""
         paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         ours = os.environ | {
             "PYTHONPATH": paths,

@@ -2,20 +2,20 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.cluster.processes import Processes, Started
 from tests.cluster.stage import POOL, WORKER
-from tests.conversation.remembering import AGENT, HOMES, PATTERNS
+from tests.conversation.remembering import HOMES, PATTERNS
 from tests.conversation.what_models_got import problems, what_was_asked
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.memory import Memory, SessionUse
 from bullpen.store.base import Store, Turn, TurnRecord
 from bullpen.store.postgres.store import PostgresStore
+from bullpen.testing.stage import AGENT
 
 Script = list[dict[str, Any]]
 
@@ -29,6 +29,9 @@ class RememberingPool:
         self.homes = folder / "homes"
         self.project = folder / "project"
         self.project.mkdir()
+        self.go = folder / "go"
+        self.waits: dict[str, Any] = {"wait_for": str(self.go)}
+        """A step of a script: until the test makes this file."""
         self._processes = processes
         self._members: dict[str, dict[str, Any]] = {}
 
@@ -38,7 +41,7 @@ class RememberingPool:
         folder.mkdir(parents=True)
         for number, script in enumerate(turns, start=1):
             (folder / f"script-{number}").write_text(json.dumps(script), encoding="utf-8")
-        command = [sys.executable, "-SE", str(AGENT), str(folder), cli]
+        command = [*AGENT, "--as", cli, "--turns", str(folder)]
         about = {"name": name, "agent": cli, "command": command, "memory": "own", "pool": POOL, "cwd": "project"}
         self._members[name] = about
         entries: Sequence[dict[str, Any]] = [{"name": "kim"}, *self._members.values()]
@@ -66,8 +69,8 @@ class RememberingPool:
 
     async def until_turn(self, name: str, number: int) -> None:
         """Wait until an agent's program has begun its Nth turn."""
-        while not (self.folder / "agents" / name / f"turn-{number}").exists():
-            await asyncio.sleep(0.02)
+        while not (self.folder / "agents" / name / f"prompt-{number}").exists():
+            await asyncio.sleep(0.01)
 
     def sessions(self, worker: str = "box", cli: str = "claude") -> list[Path]:
         """Return the files of all sessions on a worker, oldest first."""

@@ -47,4 +47,4 @@ def _wait_until_it_follows(server: PostgresServer, name: str) -> None:
     query = "SELECT FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'"
     with psycopg.connect(server.url(), autocommit=True) as connection:
         while not connection.execute(query, [name]).fetchall():
-            time.sleep(0.1)
+            time.sleep(0.01)

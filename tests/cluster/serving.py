@@ -1,6 +1,5 @@
 """Nodes that serve people, each a process of its own: `bullpen serve --cluster`."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,6 @@ import httpx
 from tests.cluster.processes import Processes, Started
 
 COMMAND = "bullpen"
-WAIT_SECONDS = 30.0
 
 
 class ServingNode:
@@ -24,8 +22,9 @@ class ServingNode:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
 
+    # Without certificates, which take long to read: it speaks HTTP.
     def client(self, **others: Any) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, headers=self.headers, timeout=WAIT_SECONDS, **others)
+        return httpx.AsyncClient(base_url=self.url, headers=self.headers, timeout=None, verify=False, **others)
 
 
 def start_node(processes: Processes, url: str, name: str, *options: str, **environment: str) -> ServingNode:
@@ -37,10 +36,6 @@ def start_node(processes: Processes, url: str, name: str, *options: str, **envir
         BULLPEN_HOME=str(processes.folder / name),
         **environment,
     )
-    until = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < until:
-        line = process.line()
-        if "/enter/" in line:
-            return ServingNode(process, line.strip().partition("/enter/")[0], token_file.read_text().strip())
+    while "/enter/" not in (line := process.line()):
         assert line, (processes.folder / "log").read_text()[-3000:]
-    raise AssertionError("no address")
+    return ServingNode(process, line.strip().partition("/enter/")[0], token_file.read_text().strip())

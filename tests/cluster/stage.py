@@ -4,15 +4,17 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import psycopg
 from tests.cluster.processes import Processes, Started
 
 from bullpen.cluster.bell import Bell
-from bullpen.cluster.database import Database
+from bullpen.cluster.database import Database, connect
 from bullpen.cluster.lines import Hearing
 from bullpen.cluster.orders import Order, Work, new_token
 from bullpen.cluster.outcomes import Outcome, outcome_of
@@ -21,6 +23,11 @@ from bullpen.store.postgres import order_rows
 
 WORKER = "tests.cluster.worker_process"
 POOL = "gpu-box"
+SILENT = """
+UPDATE processes SET beat_at = clock_timestamp() - interval '1 hour'
+WHERE %s IN (name, url) AND ended_at IS NULL RETURNING id
+"""
+REAP = "SELECT reap(0, interval '1 minute', interval '1 minute', interval '0')"
 Script = Sequence[dict[str, Any]]
 
 
@@ -38,6 +45,23 @@ async def place(database: Database, order: Order, owner: int = 0) -> str:
     return token
 
 
+def give_up(url: str, name: str = "box") -> None:
+    """Let an hour pass in which nothing was heard of a process, and give it up as every node does.
+
+    It is dead or frozen: one that lives would say so in the meantime. A node is also known by where people find it.
+    """
+    with connect(url) as connection:
+        while connection.execute(SILENT, [name]).fetchall():
+            connection.execute(REAP)
+
+
+async def ended(process: psutil.Process) -> None:
+    """Wait until a process has ended, also if its parent is frozen."""
+    with suppress(psutil.NoSuchProcess):
+        while process.status() != psutil.STATUS_ZOMBIE:
+            await asyncio.sleep(0.01)
+
+
 class WorkerStage:
     """A machine with a folder, and a program that notes each of its starts in a file before it plays a script."""
 
@@ -48,6 +72,9 @@ class WorkerStage:
         self.starts = folder / "starts"
         self.starts.touch()
         self.file = folder / "worker.toml"
+        self.go = folder / "go"
+        self.waits: dict[str, Any] = {"wait_for": str(self.go)}
+        """A step of a script: until the test makes this file."""
         self.program = folder / "agent.py"
         self.program.write_text(
             f"import os, sys\nopen({str(self.starts)!r}, 'a').write(sys.argv[1] + '\\n')\n"
@@ -81,6 +108,18 @@ class WorkerStage:
     def start_worker(self, **environment: str) -> Started:
         return self._processes.start(WORKER, self.url, POOL, str(self.file), **environment)
 
+    async def agent_of(self, worker: Started) -> psutil.Process:
+        """Wait until a worker has started its agent, and return that."""
+        while not self.started():
+            await asyncio.sleep(0.01)
+        # Its guardian is between them.
+        return psutil.Process(worker.pid).children(recursive=True)[-1]
+
+    def lose(self, worker: Started) -> None:
+        """Kill a worker, and let the nodes give it up."""
+        worker.kill()
+        give_up(self.url)
+
     def order(self, turn: str, script: Script = ({"say": "Done."},), **others: Any) -> Order:
         work: dict[str, Any] = {
             "member": "max",
@@ -100,13 +139,13 @@ class WorkerStage:
 def two_workers(stage: WorkerStage, processes: Processes) -> tuple[Path, WorkerStage]:
     """Start two workers, each with a pool, and return a team of kim, max on the one and lea on the other, and that one.
 
-    Max says half of a sentence, 4 seconds later the other half, and hands over to lea.
+    Max says half of a sentence, waits for `stage.go`, says the other half, and hands over to lea.
     """
     folder = stage.file.with_name("other")
     folder.mkdir()
     other = WorkerStage(folder, stage.url, processes)
     members: list[tuple[str, str, WorkerStage, Script]] = [
-        ("max", "first", stage, [{"say": "Hello "}, {"sleep": 4}, {"say": "lea. [NEXT: lea]"}]),
+        ("max", "first", stage, [{"say": "Hello "}, stage.waits, {"say": "lea. [NEXT: lea]"}]),
         ("lea", "second", other, [{"say": "Hello max, hello kim."}]),
     ]
     parts = ['name = "stage"\n[[member]]\nname = "kim"\n']
@@ -139,4 +178,4 @@ class Node:
     async def until_it_runs(self, order: Order) -> None:
         query = "SELECT FROM runs WHERE conversation = %s AND turn = %s"
         while not await self.database.do(query, *order.key):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""A node that talks in every conversation that it can have, until it is killed.
+"""A node that talks in every conversation that it can have, until it is killed, or stopped with SIGTERM.
 
 Arguments: the database, the team file, where it notes what was acknowledged, and the conversations' ids. What it says
 has a number, and the same number is said again after a crash, with the same id.
@@ -7,6 +7,7 @@ has a number, and the same number is said again after a crash, with the same id.
 import asyncio
 import logging
 import random
+import signal
 import sys
 from contextlib import suppress
 from functools import partial
@@ -27,6 +28,8 @@ LOOK_BACK = 20
 
 async def main(url: str, team: str, notes: str, *ids: str) -> None:
     loaded, thread = load_team(Path(team)), StoreThread()
+    if (this := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
     while True:
         async with open_node(url, name="n") as node:
             with node.open_store() as store:
@@ -78,4 +81,5 @@ def next_number(store: Store, conversation_id: str) -> int:
 
 
 logging.basicConfig(format="%(asctime)s node %(process)d %(name)s: %(message)s", level=logging.INFO)
-asyncio.run(main(*sys.argv[1:]))
+with suppress(asyncio.CancelledError):
+    asyncio.run(main(*sys.argv[1:]))

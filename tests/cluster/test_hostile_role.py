@@ -38,7 +38,7 @@ LET = {
 
 
 @pytest.fixture
-def roles() -> Iterator[Roles]:
+def roles(template: str) -> Iterator[Roles]:
     with two_roles() as made:
         yield made
 
@@ -81,7 +81,7 @@ async def test_it_cannot_keep_nodes_from_giving_up_the_dead_by_holding_their_loc
             hostile.execute("SELECT pg_advisory_lock(%s, 0), pg_advisory_lock(%s, %s)", [LOCK_CLASS] * 2 + [dead])
             await asyncio.sleep(0.01)
 
-            assert await reap(database, stale=0, gone=0, spared=0) == [dead]
+            assert await reap(database, 0, stale=0, gone=0, spared=0) == [dead]
 
 
 async def test_it_cannot_keep_nodes_from_giving_up_the_dead_by_calling_itself_as_they_do(roles: Roles) -> None:
@@ -90,7 +90,7 @@ async def test_it_cannot_keep_nodes_from_giving_up_the_dead_by_calling_itself_as
         with psycopg.connect(roles.worker, application_name=f"bullpen node {dead}"):
             await asyncio.sleep(0.01)
 
-            assert await reap(database, stale=0, gone=0, spared=0) == [dead]
+            assert await reap(database, 0, stale=0, gone=0, spared=0) == [dead]
 
 
 async def test_it_cannot_make_a_dead_owner_look_alive(roles: Roles) -> None:
@@ -112,19 +112,19 @@ async def test_it_cannot_make_a_dead_owner_look_alive(roles: Roles) -> None:
 
 async def test_it_cannot_end_or_hear_of_what_another_role_runs(roles: Roles) -> None:
     async with Database(roles.node) as nodes, Database(roles.worker) as database:
-        await place(nodes, an_order())
         other = await worker(nodes, POOL)
+        await place(nodes, an_order(), other)
         order = await next_order(nodes, other, new_attempt())
         assert order is not None
         mine = await worker(database, POOL)
 
         assert not await end(database, mine, order.key, FAILED)
         assert not await database.do("SELECT * FROM listener_of(%s, %s, %s)", mine, *order.key)
-        await leave_word(nodes, order.key, Told("x", "for that worker only"))
+        await leave_word(nodes, other, order.key, Told("x", "for that worker only"))
         assert not await database.do("SELECT * FROM words_of(%s, %s, %s, 0)", mine, *order.key)
         assert await nodes.do("SELECT count(*) FROM words_of(%s, %s, %s, 0)", other, *order.key) == [(1,)]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await leave_word(database, order.key, Told("x", "forged"))
+            await leave_word(database, other, order.key, Told("x", "forged"))
         for query in (
             "SELECT end_order(%s, %s, %s, 'ended', '')",
             "SELECT * FROM listener_of(%s, %s, %s)",

@@ -8,8 +8,10 @@ import psycopg
 import pytest
 from tests.cluster.processes import Processes
 from tests.cluster.remembering import RememberingPool, Script, Told
+from tests.cluster.stage import give_up
 from tests.cluster.test_remote_agent import OWNER, Seen, opened, until_said
 
+from bullpen.cluster import remote_agent
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.view.explanation import explain
@@ -29,7 +31,7 @@ async def tell(conversation: Conversation, text: str) -> None:
 
 async def until_it_said(seen: Seen, text: str) -> None:
     while text not in seen.text:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
 
 def until_joined(url: str, count: int) -> None:
@@ -37,7 +39,7 @@ def until_joined(url: str, count: int) -> None:
     query = "SELECT FROM bullpen_cluster.processes WHERE kind = 'worker' AND ended_at IS NULL"
     with psycopg.connect(url, autocommit=True) as connection:
         while len(connection.execute(query).fetchall()) < count:
-            time.sleep(0.05)
+            time.sleep(0.01)
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex"])
@@ -108,8 +110,11 @@ async def test_of_several_workers_the_one_that_has_the_session_is_asked(pool: Re
             assert await asyncio.to_thread(other.stop) == 0
 
 
-async def test_a_worker_that_has_the_session_and_no_room_is_not_waited_for(pool: RememberingPool) -> None:
-    slowly: Script = [{"say": "b:1 says so."}, {"sleep": 12}]
+async def test_a_worker_that_has_the_session_and_no_room_is_not_waited_for(
+    pool: RememberingPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_agent, "NO_WORKER_SECONDS", 0)
+    slowly: Script = [{"say": "b:1 says so."}, pool.waits]
     team = pool.member("a")
     team = pool.member("b", slowly)
     pool.worker("left", at_once=1)
@@ -121,10 +126,11 @@ async def test_a_worker_that_has_the_session_and_no_room_is_not_waited_for(pool:
         pool.worker("right")
         await conversation.say("three is next [NEXT: a]")
         while len(Told(pool, conversation).records) < 2 or Told(pool, conversation).turns[1].state != "done":
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.01)
         told = Told(pool, conversation)
 
         assert told.origins == ["new", "rebuilt: its session is on another worker, left"]
+        pool.go.touch()
         await conversation.until_quiet()
         assert told.wrong == []
 
@@ -140,8 +146,9 @@ async def test_what_a_killed_worker_left_in_a_session_is_taken_out(pool: Remembe
         await conversation.say("two is next")
         await until_it_said(seen, "half of it")
         worker.kill()
+        await asyncio.to_thread(give_up, pool.url)
         while not seen.ended()[1:]:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         assert len(file.read_bytes()) > len(before)
         pool.worker()
         await conversation.retry()
@@ -179,7 +186,7 @@ async def test_a_cancelled_turn_leaves_nothing_in_its_session(pool: RememberingP
 
 
 async def test_a_turn_that_another_node_ends_leaves_its_memory(pool: RememberingPool, processes: Processes) -> None:
-    slowly: Script = [{"sleep": 6}, {"say": "a:1 says so."}]
+    slowly: Script = [pool.waits, {"say": "a:1 says so."}]
     team = pool.member("a", slowly)
     pool.worker()
     node = processes.start(OWNER, pool.url, str(team), "new", "one is next")
@@ -188,6 +195,7 @@ async def test_a_turn_that_another_node_ends_leaves_its_memory(pool: Remembering
     node.kill()
 
     async with opened(pool.url, team, conversation_id) as conversation:
+        pool.go.touch()
         await until_said(conversation, "a:1 says so.")
         told = Told(pool, conversation)
         assert told.memory.seen_to == 1
@@ -200,7 +208,7 @@ async def test_a_turn_that_another_node_ends_leaves_its_memory(pool: Remembering
 async def test_a_turn_that_began_again_and_that_another_node_ends_is_told_as_it_was(
     pool: RememberingPool, processes: Processes
 ) -> None:
-    slowly: Script = [{"sleep": 6}, {"say": "a:2 says so."}]
+    slowly: Script = [pool.waits, {"say": "a:2 says so."}]
     team = pool.member("a", [{"say": "a:1 says so."}], slowly)
     first = pool.worker("left")
     async with opened(pool.url, team) as conversation:
@@ -214,6 +222,7 @@ async def test_a_turn_that_began_again_and_that_another_node_ends_is_told_as_it_
     node.kill()
 
     async with opened(pool.url, team, conversation_id) as conversation:
+        pool.go.touch()
         await until_said(conversation, "a:2 says so.")
         await tell(conversation, "three is next")
         told = Told(pool, conversation)

@@ -1,4 +1,4 @@
-"""The model of the database in tests/simulation does what PostgreSQL does, whatever is done to both."""
+"""The model of the database in proofs/simulation does what PostgreSQL does, whatever is done to both."""
 
 import random
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.simulation.conversations import ConversationsModel
-from tests.simulation.model import ClusterModel, Key, Kind
-from tests.torture.planting import one_line
+from proofs.simulation.conversations import ConversationsModel
+from proofs.simulation.model import ClusterModel, Key, Kind
+from proofs.torture.planting import one_line
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -26,6 +26,9 @@ POOLS = ("al", "bo")
 LONG, LATE = 3600.0, 60.0
 STEPS = 400
 OWNERS = tuple(Owner(token=f"t{number}", pid=number, start_time=0, boot_id="") for number in range(3))
+
+
+OWNERS_OF = "SELECT conversation, turn, owner FROM orders"
 
 
 class Real:
@@ -54,7 +57,7 @@ class Real:
         self.ask(silent, seconds, process)
 
     def reap(self, stale: float, gone: float) -> list[int]:
-        query = "SELECT reap(make_interval(secs => %s), make_interval(secs => %s), interval '0')"
+        query = "SELECT reap(0, make_interval(secs => %s), make_interval(secs => %s), interval '0')"
         return [row[0] for row in self.ask(query, stale, gone)]
 
     def give_up(self, process: int) -> None:
@@ -72,11 +75,15 @@ class Real:
     def end_order(self, worker: int, key: Key, how: str) -> bool:
         return bool(self.ask("SELECT end_order(%s, %s, %s, %s, '')", worker, *key, how)[0][0])
 
-    def cancel_order(self, key: Key) -> None:
-        self.ask("SELECT cancel_order(%s, %s)", *key)
+    def cancel_order(self, node: int, key: Key) -> bool:
+        return bool(self.ask("SELECT cancel_order(%s, %s, %s)", node, *key)[0][0])
 
-    def settle_order(self, key: Key) -> None:
-        self.ask("SELECT settle_order(%s, %s)", *key)
+    def settle_order(self, node: int, key: Key) -> None:
+        self.ask("SELECT settle_order(%s, %s, %s)", node, *key)
+
+    def adopt_order(self, key: Key, node: int) -> bool:
+        rows = self.ask("SELECT lives FROM adopt_order(%s, %s, %s)", node, *key)
+        return bool(rows) and bool(rows[0][0])
 
     def claim(self, conversation: str, owner: Owner) -> bool:
         return self._store.claim(conversation, owner, is_alive=lambda _: False)
@@ -117,6 +124,7 @@ class Real:
             rows[one] = stored.owner.token if stored.owner else None, messages, turns
         return {
             "orders": sorted(self.ask("SELECT conversation, turn FROM orders")),
+            "owners": {(one, turn): [owner] for one, turn, owner in self.ask(OWNERS_OF)},
             "runs": sorted(runs),
             "outcomes": sorted(outcomes),
             "given up": [one for one, is_ended in processes if is_ended],
@@ -166,6 +174,7 @@ class Model:
             rows[one] = row.owner.token if row.owner else None, row.messages, turns
         return {
             "orders": sorted(cluster.orders),
+            "owners": {key: [order.owner] for key, order in cluster.orders.items()},
             "runs": sorted((*key, worker) for key, (worker, _) in cluster.runs.items()),
             "outcomes": sorted((*key, kind) for key, kind in cluster.outcomes.items()),
             "given up": [one for one, process in cluster.processes.items() if process.is_ended],
@@ -199,8 +208,9 @@ class Doing:
             lambda: ("deliver_again", (self._key(),)): 3,
             self._next_order: 12,
             self._end_order: 6,
-            lambda: ("cancel_order", (self._key(),)): 3,
-            lambda: ("settle_order", (self._key(),)): 3,
+            lambda: ("cancel_order", self._order()): 10,
+            lambda: ("settle_order", self._order()): 3,
+            lambda: ("adopt_order", (self._key(), self._worker())): 2,
             lambda: ("claim", (self._chance.choice(IDS), self._chance.choice(OWNERS))): 3,
             lambda: ("release", self._conversation()): 1,
             self._append: 12,
@@ -268,6 +278,11 @@ class Doing:
         turns = self._model.state()[conversation][2]
         return str(self._one_of([one for one in turns if turns[one] == state], self._chance.choice([*turns, "0"])))
 
+    def _order(self) -> tuple[int, Key]:
+        """Return who might have an order, and the order."""
+        key = self._key()
+        return self._one_of(self._model.state()["owners"].get(key, []), self._worker()), key
+
     def _key(self) -> Key:
         one = self._chance.choice(IDS)
         found: Key = self._one_of(self._model.state()["orders"], (one, self._turn(one, "")))
@@ -306,7 +321,10 @@ def test_the_model_does_what_postgresql_does(url: str, seed: int) -> None:
     outcomes = compare(url, seed)
 
     # What is fenced was tried both ways.
-    assert {("start_turn", "NotTheOwner"), ("start_turn", "None"), ("end_order", "True")} <= outcomes
+    assert {
+        *(("start_turn", "NotTheOwner"), ("start_turn", "None"), ("end_order", "True")),
+        *(("cancel_order", "True"), ("cancel_order", "False"), ("adopt_order", "True"), ("adopt_order", "False")),
+    } <= outcomes
 
 
 @pytest.mark.parametrize(
@@ -315,11 +333,13 @@ def test_the_model_does_what_postgresql_does(url: str, seed: int) -> None:
         (ClusterModel.end_turn, "or key in self.outcomes", ""),
         (ClusterModel.next_order, "if attempt <= me.attempt:", "if attempt < me.attempt:"),
         (ClusterModel.next_order, "if attempt <= me.attempt:", "if (worker, attempt) in self._attempts:"),
-        (ClusterModel.cancel_order, "if key in self.runs:", "if key in self.outcomes:"),
+        (ClusterModel._request_end, "if key in self.runs:", "if key in self.outcomes:"),
+        (ClusterModel._is_order_of, "self.orders[key].owner == node", "True"),
+        (ClusterModel._is_order_of, " and not self.processes[node].is_ended", ""),
         (ConversationsModel.recover, "turn.owner != token", "turn.owner == token"),
         (ConversationsModel.append, "if message in row.messages:", "if not message:"),
     ],
-    ids=["ends", "attempts", "late attempts", "cancelling", "recovering", "messages"],
+    ids=["ends", "attempts", "late attempts", "cancelling", "fence", "life", "recovering", "messages"],
 )
 def test_a_model_that_differs_is_noticed(url: str, rule: object, right: str, wrong: str) -> None:
     with one_line(rule, right, wrong)(), pytest.raises(AssertionError):

@@ -14,9 +14,20 @@ from tests.cluster.stage import place
 from bullpen.cluster import outcomes
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
-from bullpen.cluster.orders import Order, Work, cancel, new_attempt, next_order, settle
+from bullpen.cluster.orders import (
+    GivenUp,
+    Order,
+    Work,
+    adopt,
+    cancel,
+    new_attempt,
+    next_order,
+    open_to_all,
+    settle,
+    settle_others,
+)
 from bullpen.cluster.outcomes import Outcome, Result, end, outcome_of
-from bullpen.cluster.schema import prepare
+from bullpen.cluster.words import Told, leave_word
 from bullpen.store.postgres import order_rows
 from bullpen.turn_events import Failed
 
@@ -88,11 +99,11 @@ def test_a_late_attempt_is_given_nothing_when_its_order_has_ended(url: str) -> N
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
         early, late = new_attempt(), new_attempt()
-        await place(database, an_order("1"))
+        await place(database, an_order("1"), one)
         taken = await next_order(database, one, late)
         assert taken is not None
         await end(database, one, taken.key, FAILED)
-        await settle(database, *taken.key)
+        await settle(database, one, *taken.key)
         await place(database, an_order("2"))
 
         assert await next_order(database, one, late) is None
@@ -140,7 +151,7 @@ def test_looking_for_an_order_in_vain_writes_nothing(url: str) -> None:
 def test_what_nobody_waits_for_does_not_wait_for_the_disk(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, an_order())
+        await place(database, an_order(), one)
         order = await next_order(database, one, new_attempt())
         assert order is not None
 
@@ -155,9 +166,9 @@ def test_what_nobody_waits_for_does_not_wait_for_the_disk(url: str) -> None:
         assert setting("SELECT leave_lines(%s, %s, %s, 1, '{}')", one, *order.key) == "off"
         assert setting("SELECT end_order(%s, %s, %s, 'ended', '')", one, *order.key) == "on"
         # One that has not ended is cancelled, which must not be lost.
-        await place(database, an_order("2"))
-        assert setting("SELECT settle_order(%s, %s)", *an_order("2").key) == "on"
-        assert setting("SELECT settle_order(%s, %s)", *order.key) == "off"
+        await place(database, an_order("2"), one)
+        assert setting("SELECT settle_order(%s, %s, %s)", one, *an_order("2").key) == "on"
+        assert setting("SELECT settle_order(%s, %s, %s)", one, *order.key) == "off"
 
     run(url, work)
 
@@ -245,7 +256,8 @@ def test_the_owner_hears_of_the_end(url: str) -> None:
         order = await next_order(database, one, new_attempt())
         assert order is not None
         waiting = asyncio.create_task(outcome_of(database, bell, order.key))
-        await asyncio.sleep(0.1)
+        while not bell._waiting:
+            await asyncio.sleep(0.01)
         assert not waiting.done()
 
         await end(database, one, order.key, FAILED)
@@ -259,9 +271,9 @@ def test_the_owner_hears_of_the_end(url: str) -> None:
 def test_cancelling_what_does_not_run_ends_it(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, an_order())
+        await place(database, an_order(), one)
 
-        await cancel(database, *an_order().key)
+        assert await cancel(database, one, *an_order().key)
 
         assert (await outcome_of(database, Bell(url), an_order().key)).kind == "cancelled"
         assert await next_order(database, one, new_attempt()) is None
@@ -272,12 +284,12 @@ def test_cancelling_what_does_not_run_ends_it(url: str) -> None:
 def test_settling_what_has_not_ended_cancels_it(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, an_order("1"))
+        await place(database, an_order("1"), one)
         await next_order(database, one, new_attempt())
-        await place(database, an_order("2"))
+        await place(database, an_order("2"), one)
 
-        await settle(database, *an_order("1").key)
-        await settle(database, *an_order("2").key)
+        await settle(database, one, *an_order("1").key)
+        await settle(database, one, *an_order("2").key)
 
         assert an_order("1").key in await database.do("SELECT * FROM beat(%s)", one)
         assert await next_order(database, one, new_attempt()) is None
@@ -289,11 +301,11 @@ def test_settling_what_has_not_ended_cancels_it(url: str) -> None:
 def test_cancelling_what_runs_is_told_to_its_worker(url: str) -> None:
     async def work(database: Database) -> None:
         one, other = await worker(database, "gpu-box"), await worker(database, "gpu-box")
-        await place(database, an_order())
+        await place(database, an_order(), other)
         await next_order(database, one, new_attempt())
         assert len(await database.do("SELECT * FROM beat(%s)", one)) == 1
 
-        await cancel(database, *an_order().key)
+        assert await cancel(database, other, *an_order().key)
 
         assert an_order().key in await database.do("SELECT * FROM beat(%s)", one)
         assert an_order().key not in await database.do("SELECT * FROM beat(%s)", other)
@@ -301,15 +313,52 @@ def test_cancelling_what_runs_is_told_to_its_worker(url: str) -> None:
     run(url, work)
 
 
+def test_what_an_earlier_owner_asks_for_late_is_refused(url: str) -> None:
+    """It lives and its order was adopted, or it was given up and nobody has adopted that yet."""
+
+    async def try_all(database: Database, former: int) -> None:
+        key = an_order().key
+        assert not await cancel(database, former, *key)
+        await settle(database, former, *key)
+        await open_to_all(database, former, *key)
+        await leave_word(database, former, key, Told("x", "late"))
+        assert await database.do("SELECT worker FROM orders") == [("w",)]
+        assert await database.do("SELECT FROM outcomes") == []
+        assert await database.do("SELECT FROM words") == []
+
+    async def work(database: Database) -> None:
+        first, second = await worker(database), await worker(database)
+        await place(database, an_order(), first)
+        await database.do("UPDATE orders SET worker = 'w'")
+        assert await adopt(database, second, *an_order().key) is not None
+        await try_all(database, first)
+
+        await database.do("SELECT leave_cluster(%s)", second)
+        await try_all(database, second)
+        await settle_others(database, second, "calm-oak", [])
+        with pytest.raises(GivenUp):
+            await adopt(database, second, *an_order().key)
+        await database.do("UPDATE orders SET is_errand = true")
+        assert await database.do("SELECT errands_left(%s, 'calm-oak')", second) == []
+        assert await database.do("SELECT owner, worker FROM orders") == [(second, "w")]
+
+        assert await adopt(database, first, *an_order().key) is not None
+        assert await cancel(database, first, *an_order().key)
+        await settle(database, first, *an_order().key)
+        assert await database.do("SELECT FROM orders") == []
+
+    run(url, work)
+
+
 def test_what_comes_after_an_order_is_settled_is_refused(url: str) -> None:
     async def work(database: Database) -> None:
         one = await worker(database, "gpu-box")
-        await place(database, an_order())
+        await place(database, an_order(), one)
         order = await next_order(database, one, new_attempt())
         assert order is not None
 
         await end(database, one, order.key, FAILED)
-        await settle(database, *order.key)
+        await settle(database, one, *order.key)
 
         assert not await end(database, one, order.key, FAILED)
         assert await next_order(database, one, new_attempt()) is None
@@ -385,10 +434,3 @@ def test_a_role_reaches_only_the_orders_of_its_pools(url: str) -> None:
     run(re.sub("//[^@]*@", f"//{role}:x@", url), work)
     with psycopg.connect(url) as connection:
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
-
-
-def test_the_tables_are_made_once_by_those_who_start_together(url: str) -> None:
-    async def together() -> None:
-        await asyncio.gather(*(asyncio.to_thread(prepare, url) for _ in range(4)))
-
-    asyncio.run(together())

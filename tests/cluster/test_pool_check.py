@@ -75,7 +75,7 @@ async def test_a_pool_without_a_worker_is_wrong(team: Path, url: str, capsys: py
 
     said = capsys.readouterr().out
     assert f"{team}:7: error: member.2.pool: no worker serves 'gpu-box' now, so turns of max would wait for one" in said
-    assert f"{team} cannot be used: 1 error." in said
+    assert f"{team} can be used, but not all of it works: 1 error." in said
 
 
 @pytest.mark.parametrize(

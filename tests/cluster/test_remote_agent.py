@@ -5,16 +5,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.cluster.processes import Processes
-from tests.cluster.stage import WorkerStage, place
+from tests.cluster.stage import WorkerStage, give_up, place
 
+from bullpen.agents.registry import agent_spec
 from bullpen.app import open_conversation
+from bullpen.cluster import remote_agent
+from bullpen.cluster.announcing import Announcement, InstructionsThere
 from bullpen.cluster.database import Database
 from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
 from bullpen.cluster.orders import Order, cancel
+from bullpen.cluster.remote_agent import RemoteAgent
+from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.conversation import Conversation
@@ -25,6 +32,7 @@ from bullpen.store.base import PoolOrder
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
+from bullpen.team.team import Member
 from bullpen.testing.store_contract import asked, begin
 from bullpen.testing.store_contract import said as a_message
 from bullpen.turn_events import Notice, TextDelta
@@ -56,7 +64,7 @@ async def said_in(conversation: Conversation) -> list[tuple[str, str]]:
 
 async def until_said(conversation: Conversation, text: str) -> list[tuple[str, str]]:
     while text not in [content for _, content in await said_in(conversation)]:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
     return await said_in(conversation)
 
 
@@ -89,7 +97,7 @@ class Seen:
 
 
 async def test_a_turn_runs_on_a_worker_and_its_reply_is_said(stage: WorkerStage) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 1}, {"say": "you."}])
+    team = stage.write_team(max=[{"say": "Hello "}, stage.waits, {"say": "you."}])
     stage.write_file()
     stage.start_worker()
     async with opened(stage.url, team) as conversation:
@@ -97,9 +105,10 @@ async def test_a_turn_runs_on_a_worker_and_its_reply_is_said(stage: WorkerStage)
         await asyncio.sleep(0)
         await conversation.say("Hi.")
         while seen.text != "Hello ":
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
         assert await said_in(conversation) == [("kim", "Hi.")]
 
+        stage.go.touch()
         assert await until_said(conversation, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
 
         record = await conversation.read(lambda store, one: store.record(one, "1"))
@@ -113,7 +122,7 @@ async def test_a_turn_runs_on_a_worker_and_its_reply_is_said(stage: WorkerStage)
 
 
 async def test_a_turn_whose_worker_is_killed_is_interrupted_and_waits_for_a_person(stage: WorkerStage) -> None:
-    team = stage.write_team(max=[{"say": "Half."}, {"hang": True}])
+    team, later = stage.write_team(max=[{"say": "Half."}, {"hang": True}]), stage.order("later")
     stage.write_file()
     worker = stage.start_worker()
     async with opened(stage.url, team) as conversation:
@@ -121,11 +130,11 @@ async def test_a_turn_whose_worker_is_killed_is_interrupted_and_waits_for_a_pers
         await asyncio.sleep(0)
         await conversation.say("Hi.")
         while seen.text != "Half.":
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
 
-        worker.kill()
+        await asyncio.to_thread(stage.lose, worker)
         while not seen.ended():
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
         assert seen.ended()[0].state == "interrupted"
         turn = await conversation.read(lambda store, one: store.turn(one, "1"))
@@ -133,30 +142,43 @@ async def test_a_turn_whose_worker_is_killed_is_interrupted_and_waits_for_a_pers
         assert turn.failure is not None
         assert turn.failure.kind == "worker_lost"
         assert turn.failure.partial_text == "Half."
-        stage.start_worker()
-        await asyncio.sleep(1)
-        assert stage.started() == ["max"]
+        assert [ended.state for ended in conversation.undecided] == ["interrupted"]
+        assert not conversation.waiting
+        assert await started_before(stage, later) == ["max"]
 
 
-async def test_a_pool_without_a_worker_is_said_and_its_turn_can_be_cancelled(stage: WorkerStage) -> None:
-    team = stage.write_team(max=[{"say": "Hello."}])
+async def started_before(stage: WorkerStage, later: Order) -> list[str]:
+    """Start a worker and let it run one more order; return which turns were started before that."""
+    stage.start_worker()
+    async with Database(stage.url) as database:
+        await place(database, later)
+        while not await database.do("SELECT FROM outcomes WHERE turn = %s", later.turn):
+            await asyncio.sleep(0.01)
+    *before, last = stage.started()
+    assert last == later.turn
+    return before
+
+
+async def test_a_pool_without_a_worker_is_said_and_its_turn_can_be_cancelled(
+    stage: WorkerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_agent, "NO_WORKER_SECONDS", 0)
+    team, later = stage.write_team(max=[{"say": "Hello."}]), stage.order("later")
     stage.write_file()
     async with opened(stage.url, team) as conversation:
         seen = Seen(conversation)
         await asyncio.sleep(0)
         await conversation.say("Hi.")
         while not seen.notices:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         assert "No worker serves the pool 'gpu-box' now" in seen.notices[0]
 
         await conversation.cancel()
         while not seen.ended():
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
 
         assert seen.ended()[0].state == "cancelled"
-        stage.start_worker()
-        await asyncio.sleep(2)
-        assert stage.started() == []
+        assert await started_before(stage, later) == []
 
 
 async def test_cancelling_ends_a_turn_on_a_worker(stage: WorkerStage) -> None:
@@ -168,11 +190,11 @@ async def test_cancelling_ends_a_turn_on_a_worker(stage: WorkerStage) -> None:
         await asyncio.sleep(0)
         await conversation.say("Hi.")
         while seen.text != "Half.":
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
 
         await conversation.cancel()
         while not seen.ended():
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
 
         assert seen.ended()[0].state == "cancelled"
 
@@ -180,17 +202,18 @@ async def test_cancelling_ends_a_turn_on_a_worker(stage: WorkerStage) -> None:
 async def test_a_turn_continues_when_its_node_is_killed_and_is_adopted(
     stage: WorkerStage, processes: Processes
 ) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 6}, {"say": "you."}])
+    team = stage.write_team(max=[{"say": "Hello "}, stage.waits, {"say": "you."}])
     stage.write_file()
     stage.start_worker()
     node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
     conversation_id = node.line()
     while not stage.started():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
     node.kill()
     async with opened(stage.url, team, conversation_id) as conversation:
         seen = Seen(conversation)
+        stage.go.touch()
         assert await until_said(conversation, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
         # The new owner heard it from the beginning.
         assert seen.text in ("Hello you.", "you.", "")
@@ -206,7 +229,7 @@ async def test_what_nobody_wants_any_more_is_not_run(stage: WorkerStage, process
     conversation_id = node.line()
     async with Database(stage.url) as database:
         while not await database.do("SELECT FROM orders"):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
         node.kill()
         await place(database, Order(conversation=conversation_id, turn="0", pool="gpu-box", packed=b""))
         async with opened(stage.url, team, conversation_id):
@@ -242,14 +265,15 @@ async def test_a_turn_that_was_cancelled_when_its_node_was_killed_is_cancelled(
     node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
     conversation_id = node.line()
     while not stage.started():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
     node.kill()
     async with Database(stage.url) as database:
-        await cancel(database, conversation_id, "1")
+        ((owner,),) = await database.do("SELECT owner FROM orders")
+        assert await cancel(database, owner, conversation_id, "1")
     async with opened(stage.url, team, conversation_id) as conversation:
         while (turn := await conversation.read(lambda store, one: store.turn(one, "1"))).state == "running":
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
     assert turn.state == "cancelled"
 
@@ -262,24 +286,25 @@ async def test_the_conversations_of_a_frozen_node_go_to_another_one(stage: Worke
     conversation_id = frozen.line()
     with PostgresStore(stage.url) as store:
         while store.conversation(conversation_id).messages < 2:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
     frozen.freeze()
     async with open_node(stage.url, name="n") as node:
-        rows = await node.database.do("SELECT id FROM processes WHERE kind = 'node' AND id <> %s", node.id)
-        while await is_alive(node.database, rows[0][0]):
-            await asyncio.sleep(0.05)
+        rows = await node.database.do("SELECT id FROM processes WHERE name = 'owner'")
+        await asyncio.to_thread(give_up, stage.url, "owner")
+        assert not await is_alive(node.database, rows[0][0])
         while True:
             try:
                 async with opened(stage.url, team, conversation_id) as conversation:
                     frozen.wake()
                     await conversation.say("And now?")
                     while len(await said_in(conversation)) < 4:
-                        await asyncio.sleep(0.05)
+                        await asyncio.sleep(0.01)
                     said = await said_in(conversation)
                 break
             except ConversationInUse:
-                await asyncio.sleep(0.1)
+                # The server ends its sessions, which takes a moment.
+                await asyncio.sleep(0.01)
 
     assert said == [("kim", "Hi."), ("max", "Hello."), ("kim", "And now?"), ("max", "Hello.")]
     # It woke up to find that it owns nothing.
@@ -289,40 +314,30 @@ async def test_the_conversations_of_a_frozen_node_go_to_another_one(stage: Worke
 
 
 async def test_a_node_that_leaves_does_not_end_what_runs_on_a_worker(stage: WorkerStage, processes: Processes) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 6}, {"say": "you."}])
+    team = stage.write_team(max=[{"say": "Hello "}, stage.waits, {"say": "you."}])
     stage.write_file()
     stage.start_worker()
     node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
     conversation_id = node.line()
     while not stage.started():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
     assert await asyncio.to_thread(node.stop) == 0
 
     async with opened(stage.url, team, conversation_id) as conversation:
+        stage.go.touch()
         assert await until_said(conversation, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
         assert stage.started() == ["max"]
 
 
-async def test_a_turn_that_is_lost_with_its_worker_waits_for_a_person(stage: WorkerStage) -> None:
-    team = stage.write_team(max=[{"sleep": 60}])
-    stage.write_file()
-    async with opened(stage.url, team) as conversation:
-        await lose_its_worker(stage, conversation)
-        while not conversation.undecided:
-            await asyncio.sleep(0.05)
-        assert [ended.state for ended in conversation.undecided] == ["interrupted"]
-        assert not conversation.waiting
-
-
 async def test_a_turn_that_is_lost_is_retried_once_if_the_team_file_says_so(stage: WorkerStage) -> None:
-    team = stage.write_team('[limits]\non_interrupted = "retry-once"', max=[{"sleep": 60}])
+    team = stage.write_team('[limits]\non_interrupted = "retry-once"', max=[{"hang": True}])
     stage.write_file()
     async with opened(stage.url, team) as conversation:
         seen = Seen(conversation)
         await lose_its_worker(stage, conversation)
         while len(seen.decided()) < 1:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         assert seen.decided() == ['retried as turn 2, since the team file says on_interrupted = "retry-once"']
         assert not conversation.undecided
         assert conversation.paused is None
@@ -330,7 +345,7 @@ async def test_a_turn_that_is_lost_is_retried_once_if_the_team_file_says_so(stag
         # If that is lost, too, a person decides.
         await lose_its_worker(stage, None)
         while not conversation.undecided:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         assert [ended.turn.id for ended in conversation.undecided] == ["2"]
         assert stage.started() == ["max", "max"]
         (decision,) = await conversation.read(lambda store, one: store.decisions(one))
@@ -345,8 +360,8 @@ async def lose_its_worker(stage: WorkerStage, conversation: Conversation | None)
     if conversation is not None:
         await conversation.say("Hi.")
     while len(stage.started()) == before:
-        await asyncio.sleep(0.05)
-    worker.kill()
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(stage.lose, worker)
 
 
 async def test_without_a_cluster_a_pool_is_refused_in_a_sentence(stage: WorkerStage) -> None:
@@ -370,3 +385,19 @@ async def test_a_stand_in_may_live_on_another_machine(stage: WorkerStage) -> Non
         assert [speaker for speaker, _ in said] == ["kim", "bullpen", "max"]
         assert said[1][1].startswith("far stands in for max until ")
     assert stage.started() == ["far"]
+
+
+def test_rules_that_a_worker_announced_are_given_where_its_cli_may_not_read_them() -> None:
+    """Nobody agrees to settings on a worker, and without these Qwen reads no rules; pi always does."""
+    rules = InstructionsThere(folder="web", name="AGENTS.md", text="Be brief.")
+    node: Any = SimpleNamespace(announced=lambda _: [Announcement(instructions=(rules,))])
+    given = {}
+    for name in ("qwen", "pi"):
+        member = Member(name="a", agent=name, type="ai", pool="web", cwd="web", permissions="full")
+        spec, folders = agent_spec(name), cast(RemoteFolders, None)
+        agent = RemoteAgent(
+            member=member, spec=spec, folder=Path("web"), conversation_id="c", node=node, folders=folders
+        )
+        given[name] = agent.announced_instructions
+
+    assert given == {"qwen": "Be brief.", "pi": ""}

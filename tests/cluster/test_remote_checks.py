@@ -67,7 +67,7 @@ async def test_cancelling_ends_a_check_on_the_worker(stage: FilesStage) -> None:
     async with opened(stage.url, team) as seen:
         await seen.conversation.say("Go.")
         while not (stage.folder / "began").exists():
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         await seen.conversation.cancel()
         await seen.conversation.until_quiet()
 
@@ -83,8 +83,8 @@ async def test_a_check_whose_worker_is_killed_is_interrupted(stage: FilesStage) 
     async with opened(stage.url, team) as seen:
         await seen.conversation.say("Go.")
         while not (stage.folder / "began").exists():
-            await asyncio.sleep(0.05)
-        worker.kill()
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(stage.lose, worker)
         await seen.conversation.until_quiet()
 
         (result,) = stage.results(seen.conversation.id)
@@ -101,7 +101,7 @@ async def test_what_an_owner_ordered_that_has_died_is_ended_by_the_next_one(
     node = processes.start(OWNER, stage.url, str(team), "new", "Go.")
     conversation_id = node.line()
     while not (stage.folder / "began").exists():
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
     node.kill()
 
     async with open_node(stage.url, name="n") as other:

@@ -1,7 +1,6 @@
 """What agents change on workers is seen, shown and taken back as on one machine; workers do it where the files are."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import AsyncMock
@@ -13,12 +12,10 @@ from tests.cluster.processes import Processes, Started
 from tests.cluster.repositories import git
 
 from bullpen.cli import main
+from bullpen.cluster import remote_agent
 from bullpen.conversation.recorded_agents import NOT_RECORDED
 from bullpen.conversation.unfinished_changes import UnfinishedChanges
 from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway
-
-BUSY_SECONDS = 3.0
-"""What a busy machine may take more."""
 
 
 @pytest.fixture
@@ -93,12 +90,13 @@ async def test_people_are_told_once_of_a_member_on_the_node_whose_changes_are_no
         entry = f'[[member]]\nname = "{name}"\ncwd = "here"\npermissions = "{permissions}"\ncommand = {command}\n'
         team.write_text(f"{team.read_text()}\n{entry}")
     stage.start_worker()
+    await until_there(stage.url)
     async with opened(stage.url, team) as seen:
         for name in ("lea", "bob", "lea", "max"):
             await seen.talk(f"[NEXT: {name}] Go.")
 
         assert (here / "made-by-lea").exists()
-        assert seen.troubles == [NOT_RECORDED.format("lea")]
+        assert seen.troubles == [NOT_RECORDED.format("lea"), NOT_RECORDED.format("bob")]
         assert [record.member for record in stage.records(seen.conversation.id)] == ["max"]
 
 
@@ -120,7 +118,7 @@ async def test_an_undo_while_the_worker_is_away_is_refused_in_a_sentence_and_wor
     worker = stage.start_worker()
     async with opened(stage.url, team) as seen:
         await seen.talk()
-        worker.stop()
+        await asyncio.to_thread(worker.stop)
         with pytest.raises(WorkerAway, match="The worker box of the pool gpu-box, which has these files, is away"):
             await seen.conversation.undo()
         assert stage.text == "one\ntwo\n"
@@ -131,7 +129,7 @@ async def test_an_undo_while_the_worker_is_away_is_refused_in_a_sentence_and_wor
             try:
                 await seen.conversation.undo()
             except WorkerAway:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.01)
         with pytest.raises(NothingToUndo):
             await seen.conversation.undo()
 
@@ -142,8 +140,8 @@ async def test_what_a_turn_changed_whose_worker_was_killed_is_known_when_it_is_b
     async with opened(stage.url, team) as seen:
         await seen.conversation.say("[NEXT: max] Go.")
         while "two" not in stage.text:
-            await asyncio.sleep(0.02)
-        worker.kill()
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(stage.lose, worker)
         await seen.until_told("What turn 1 changed is not known yet")
         assert [record.state for record in stage.records(seen.conversation.id)] == ["begun"]
 
@@ -154,7 +152,7 @@ async def test_what_a_turn_changed_whose_worker_was_killed_is_known_when_it_is_b
                 await seen.conversation.undo()
                 break
             except (WorkerAway, NothingToUndo):
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.01)
 
         assert stage.text == "one\n"
         first = stage.records(seen.conversation.id)[0]
@@ -170,8 +168,8 @@ async def test_what_a_killed_turn_changed_is_not_taken_for_what_people_did(
     async with opened(stage.url, team) as seen:
         await seen.conversation.say("[NEXT: max] Go.")
         while "two" not in stage.text:
-            await asyncio.sleep(0.02)
-        worker.kill()
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(stage.lose, worker)
         await seen.until_told("What turn 1 changed is not known yet")
         stage.start_worker()
         await until_there(stage.url)
@@ -185,10 +183,16 @@ async def test_what_a_killed_turn_changed_is_not_taken_for_what_people_did(
                 except NothingToUndo:
                     break
                 except WorkerAway:
-                    await asyncio.sleep(0.1)
+                    await asyncio.sleep(0.01)
 
         assert [record.kind for record in stage.records(seen.conversation.id)] == ["turn"]
-        await seen.conversation.undo()
+        while True:
+            # It is completed first, and its worker may be away for another moment.
+            try:
+                await seen.conversation.undo()
+                break
+            except (NothingToUndo, WorkerAway):
+                await asyncio.sleep(0.01)
         assert [record.kind for record in stage.records(seen.conversation.id)] == ["turn", "undo"]
 
 
@@ -196,15 +200,16 @@ async def test_what_a_killed_turn_changed_is_not_taken_for_what_people_did(
 async def test_who_adopts_a_turn_records_what_it_changed(
     stage: FilesStage, processes: Processes, end: Callable[[Started], object]
 ) -> None:
-    team = stage.prepare(max=[*WRITES[:1], {"sleep": 6}, {"write_file": {"path": "b.txt", "text": "b\n"}}, WRITES[1]])
+    team = stage.prepare(max=[*WRITES[:1], stage.waits, {"write_file": {"path": "b.txt", "text": "b\n"}}, WRITES[1]])
     stage.start_worker()
     node = processes.start(OWNER, stage.url, str(team), "new", "Go.")
     conversation_id = node.line()
     while "two" not in stage.text:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
     await asyncio.to_thread(end, node)
     async with opened(stage.url, team, conversation_id) as seen:
+        stage.go.touch()
         await seen.conversation.until_quiet()
 
         (record,) = stage.records(conversation_id)
@@ -251,8 +256,10 @@ async def test_members_that_edit_stay_on_the_worker_that_has_the_files(stage: Fi
 
 
 async def test_a_turn_whose_worker_dies_before_it_takes_it_waits_for_the_one_that_has_the_files(
-    stage: FilesStage, tmp_path: Path
+    stage: FilesStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(remote_agent, "NO_WORKER_SECONDS", 0)
+    monkeypatch.setattr(remote_agent, "WATCH_SECONDS", 0.01)
     team = stage.prepare(max=WRITES, lea=[{"hang": True}])
     stage.write_file(permissions="edit", at_once=1)
     box = stage.start_worker()
@@ -260,7 +267,7 @@ async def test_a_turn_whose_worker_dies_before_it_takes_it_waits_for_the_one_tha
     async with opened(stage.url, team) as busy, opened(stage.url, team) as seen, opened(stage.url, team) as other:
         await busy.conversation.say("Stay. [NEXT: lea]")
         while stage.started() != ["lea"]:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         for waiting in (seen, other):
             await waiting.conversation.say("Go. [NEXT: max]")
             await until_ordered(stage.url, waiting.conversation.id)
@@ -268,14 +275,12 @@ async def test_a_turn_whose_worker_dies_before_it_takes_it_waits_for_the_one_tha
         stage.start_worker(BULLPEN_HOME=str(tmp_path / "spare"))
         await until_there(stage.url, 2)
 
-        box.kill()
-        killed = time.monotonic()
+        await asyncio.to_thread(stage.lose, box)
         for waiting in (seen, other):
             await waiting.until_noticed(
                 "box, which has the files of this conversation in gpu-box, is away. "
                 "The turn waits until it is back; it can be cancelled."
             )
-        assert time.monotonic() - killed < 5 + BUSY_SECONDS
 
         await other.conversation.cancel()
         await other.conversation.until_quiet()
@@ -295,7 +300,7 @@ async def until_ordered(url: str, conversation_id: str) -> None:
     query = "SELECT FROM bullpen_cluster.orders WHERE conversation = %s AND NOT is_errand"
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         while not await (await connection.execute(query, [conversation_id])).fetchall():
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
 
 async def test_a_shell_takes_back_what_was_changed_in_a_conversation_that_nobody_has_open(
@@ -319,7 +324,7 @@ async def test_a_shell_takes_back_what_was_changed_in_a_conversation_that_nobody
     assert await in_a_shell("undo", "1", *words) == 0
     assert await in_a_shell("rewind", "1", *words) == 0
     assert stage.text == "one\ntwo\n"
-    worker.kill()
+    await asyncio.to_thread(stage.lose, worker)
     capsys.readouterr()
 
     assert await in_a_shell("undo", *words) == 1

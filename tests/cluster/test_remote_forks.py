@@ -164,7 +164,7 @@ async def test_a_fork_never_changes_to_another_worker_and_waits_for_its_own(fork
         for name in ("ann", "bob"):
             await seen.conversation.say(f"[NEXT: {name}] Go.")
         while not any(away in told for told in [*seen.troubles, *seen.notices]):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         forks.write_file(name="box", permissions="edit")
         forks.start_worker()
         await seen.conversation.until_quiet()
@@ -189,7 +189,7 @@ async def test_while_the_worker_is_away_it_is_refused_and_nothing_is_written(for
 
 async def test_what_cannot_be_forked_is_refused_in_a_sentence(forks: Forks) -> None:
     box = await forks.worker()
-    asked = await forks.talk("bob")
+    asked = await forks.talk("kim")
     with pytest.raises(BullpenError, match="so there are no files to fork"):
         await forks.fork(asked)
     first = await forks.talk("ann")
@@ -266,7 +266,7 @@ async def test_killed_at_any_step_nobody_works_in_the_other_conversations_files(
     worker.stop()
     await forks.worker()
     while forks.worktrees() != used:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
 
 
 async def test_a_deleted_fork_is_removed_from_its_worker_but_for_work_that_is_nowhere_else(forks: Forks) -> None:
@@ -281,7 +281,7 @@ async def test_a_deleted_fork_is_removed_from_its_worker_but_for_work_that_is_no
     await forks.worker()
     names = sorted(places(one)[0].name for one in (used, kept))
     while forks.worktrees() != names:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
 
     assert forks.read(folder=places(used)[0]) == "3\n"
     async with opened(forks.url, forks.team, kept.id) as seen:

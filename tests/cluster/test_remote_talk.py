@@ -11,6 +11,8 @@ import psutil
 import psycopg
 import pytest
 from tests.agents.asking import PROGRAM, heard_in
+from tests.cluster.asking_worker_process import spec
+from tests.cluster.here import times_of_turns, working
 from tests.cluster.processes import Processes, Started
 from tests.cluster.serving import start_node
 from tests.cluster.stage import POOL, WorkerStage
@@ -19,7 +21,7 @@ from tests.cluster.test_serve import begun, say
 from tests.cluster.test_serve import until_said as served_until_said
 
 from bullpen.approvals import Answer, ApprovalRecord
-from bullpen.cluster import remote_talk
+from bullpen.cluster import remote_talk, worker_file
 from bullpen.cluster.database import Database
 from bullpen.cluster.words import Answered, Word, leave_word
 from bullpen.conversation.conversation import Conversation
@@ -81,7 +83,7 @@ def stage(tmp_path: Path, url: str, processes: Processes) -> AskingStage:
 
 async def until(is_true: Callable[[], Any]) -> None:
     while not is_true():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
 
 async def asked(conversation: Conversation) -> str:
@@ -119,7 +121,6 @@ async def test_it_asks_and_does_nothing_before_the_yes(stage: AskingStage) -> No
     async with opened(stage.url, team) as conversation:
         await conversation.say("Hi.")
         turn = await asked(conversation)
-        await asyncio.sleep(0.5)
         assert not stage.has_run
         assert stage.told == []
         assert conversation.running[turn].doing == "waiting for an answer"
@@ -159,15 +160,17 @@ async def test_rules_of_the_team_answer(stage: AskingStage) -> None:
     assert [(one.question, one.answer.verdict, one.because) for one in records if one.answer is not None] == answered
 
 
-async def test_time_limits_stop_while_a_person_is_asked(stage: AskingStage) -> None:
-    team = stage.prepare(TOUCH, "idle_timeout = 2\nask_timeout = 3")
-    stage.start_worker()
-    async with opened(stage.url, team) as conversation:
+async def test_time_limits_stop_while_a_person_is_asked(stage: AskingStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = stage.prepare([*TOUCH[:2], ["end", "fine"]], "ask_timeout = 1")
+    asking = times_of_turns(monkeypatch)
+    monkeypatch.setattr(worker_file, "spec_for", spec)
+    async with working(stage), opened(stage.url, team) as conversation:
         await conversation.say("Hi.")
-        await asked(conversation)
         await until_said(conversation, "fine")
+    assert asking[0].seconds > 0
+    assert not asking[0].is_asking
     ((question, verdict, because),) = outcome_of(stage.records(conversation.id))
-    assert (question, verdict, because) == ("q1", "no", "nobody answered within 0.05 minutes")
+    assert (question, verdict, because) == ("q1", "no", "nobody answered within 0.0166667 minutes")
     assert stage.told == [("q1", "no")]
 
 
@@ -180,7 +183,7 @@ async def test_words_reach_it_in_the_same_turn(stage: AskingStage) -> None:
 
         assert await conversation.tell("max", "look at the tests, too", sender="kim")
 
-        await until_said(conversation, "fine")
+        await until_said(conversation, "working\n\nfine")
     assert heard_in(stage.folder) == [{"tell": "look at the tests, too"}]
 
 
@@ -190,10 +193,10 @@ async def test_words_that_come_too_late_are_for_its_next_turn(
     team = stage.prepare([["hear"], ["end", "fine"]])
     is_late = asyncio.Event()
 
-    async def late(database: Database, key: tuple[str, str], word: Word) -> None:
+    async def late(database: Database, node: int, key: tuple[str, str], word: Word) -> None:
         if "late" in str(word):
             await is_late.wait()
-        await leave_word(database, key, word)
+        await leave_word(database, node, key, word)
 
     monkeypatch.setattr(remote_talk, "leave_word", late)
     stage.start_worker()
@@ -265,8 +268,7 @@ async def test_an_answer_that_its_node_stored_before_it_died_is_heard(stage: Ask
     node = processes.start(MUTE, stage.url, str(team), "new", "Hi.")
     conversation_id = node.line()
     while len(stage.records(conversation_id)) < 2:
-        await asyncio.sleep(0.05)
-    await asyncio.sleep(0.5)
+        await asyncio.sleep(0.01)
     assert stage.told == []
 
     node.kill()
@@ -288,7 +290,7 @@ async def test_a_question_ends_with_its_worker(stage: AskingStage) -> None:
         await conversation.say("Hi.")
         await asked(conversation)
 
-        worker.kill()
+        await asyncio.to_thread(stage.lose, worker)
         await until(seen.ended)
 
         assert seen.ended()[0].state == "interrupted"
@@ -303,7 +305,7 @@ async def test_a_question_ends_though_its_node_and_its_worker_die(stage: AskingS
     node, conversation_id = await open_question(stage, processes, team)
 
     node.kill()
-    worker.kill()
+    stage.lose(worker)
 
     async with opened(stage.url, team, conversation_id) as conversation:
         await until(lambda: conversation.undecided)
@@ -336,12 +338,12 @@ async def test_what_is_left_twice_is_heard_once(stage: AskingStage, monkeypatch:
     steps = [["hear"], *TOUCH[:2], ["ask", "q2", "touch a"], ["wait", "q2"], ["end", "fine"]]
     team = stage.prepare(steps, 'allow = ["touch"]', allow=["touch"])
 
-    async def twice(database: Database, key: tuple[str, str], word: Word) -> None:
-        await asyncio.gather(leave_word(database, key, word), leave_word(database, key, word))
-        await leave_word(database, key, word)
+    async def twice(database: Database, node: int, key: tuple[str, str], word: Word) -> None:
+        await asyncio.gather(leave_word(database, node, key, word), leave_word(database, node, key, word))
+        await leave_word(database, node, key, word)
         if isinstance(word, Answered):
             # The first answer counts, as in the record.
-            await leave_word(database, key, Answered(word.question, NO))
+            await leave_word(database, node, key, Answered(word.question, NO))
 
     monkeypatch.setattr(remote_talk, "leave_word", twice)
     stage.start_worker()
@@ -368,7 +370,7 @@ async def test_any_node_takes_the_answer_before_and_after_the_owner_was_killed(
 
         async def until_asked(command: str) -> None:
             while command not in json.dumps((await client.get(here)).json()["decisions"]):
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.01)
 
         await say(b, one, "Hi.")
         await until_asked("touch a")

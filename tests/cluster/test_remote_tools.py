@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 from tests.cluster.calling import CallingStage
+from tests.cluster.here import times_of_turns, working
 from tests.cluster.processes import Processes
 from tests.cluster.test_remote_agent import OWNER, opened, said_in, until_said
 from tests.conversation.test_turn_tools import Stage
@@ -46,7 +47,7 @@ async def until_there(conversation: Conversation) -> None:
     """Wait until the node knows of the worker: before that, no turn of it has tools."""
     node = conversation._turns._agents.of_members["max"].node  # type: ignore[attr-defined]
     while not node.has_worker("gpu-box"):
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
 
 def uses_of(stage: CallingStage, conversation_id: str) -> tuple[ToolUse, ...]:
@@ -95,22 +96,26 @@ async def test_a_wrong_call_is_an_error_of_the_caller(stage: CallingStage) -> No
     assert [is_error for _, is_error in stage.answers] == [True] * 4
 
 
-async def test_a_person_is_asked_and_time_limits_stop_meanwhile(stage: CallingStage) -> None:
-    team = stage.prepare(ASK, SAY, keys="idle_timeout = 1")
-    stage.start_worker()
-    async with opened(stage.url, team) as conversation:
+async def test_a_person_is_asked_and_time_limits_stop_meanwhile(
+    stage: CallingStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = stage.prepare(ASK, SAY)
+    asking = times_of_turns(monkeypatch)
+    monkeypatch.setenv("PATH", stage.path)
+    async with working(stage), opened(stage.url, team) as conversation:
         await until_there(conversation)
         await conversation.say("Hi.")
         turn, question = await asked(conversation)
-        await asyncio.sleep(2)
+        assert asking[0].is_asking
         await conversation.answer(turn, question, Answer(verdict="yes", text="plum"), by="kim")
         await until_said(conversation, "Done.")
+        assert not asking[0].is_asking
     assert stage.answers == [("plum", False)]
 
 
 async def asked(conversation: Conversation) -> tuple[str, str]:
     while not conversation.approvals.open:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
     (key,) = conversation.approvals.open
     return key
 
@@ -154,7 +159,7 @@ async def test_a_hand_over_counts_though_the_turn_ended_without_an_owner(
     (stage.folder / "go").touch()
     with psycopg.connect(stage.url, autocommit=True) as connection:
         while not connection.execute("SELECT 1 FROM bullpen_cluster.outcomes").fetchall():
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
 
     async with opened(stage.url, team, conversation_id) as conversation:
         said = await until_said(conversation, "I am lea.")
@@ -170,15 +175,22 @@ async def test_a_call_that_nobody_could_answer_is_answered_by_the_next_node(
     node = processes.start(OWNER, stage.url, str(team), "new", "Hi.")
     conversation_id = node.line()
     while not (stage.folder / "arguments").exists():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
     node.kill()
     (stage.folder / "go").touch()
-    await asyncio.sleep(1)
+    with psycopg.connect(stage.url, autocommit=True) as connection:
+        # Its worker found nobody to tell, and left it there.
+        while b"read_history" not in lines_left(connection):
+            await asyncio.sleep(0.01)
     assert stage.answers == []
 
     async with opened(stage.url, team, conversation_id) as conversation:
         await until_said(conversation, "Done.")
     assert stage.answers[0][0].endswith("Hi.")
+
+
+def lines_left(connection: "psycopg.Connection[Any]") -> bytes:
+    return b"".join(line for (line,) in connection.execute("SELECT line FROM bullpen_cluster.lines").fetchall())
 
 
 async def test_it_needs_no_connection(stage: CallingStage) -> None:
@@ -224,17 +236,16 @@ class Talk:
         self.left: list[Returned] = []
         running = RunningTurn(WaitingTurn(id="1", member="ann", message_id="m"))
         running.tools = self.stage.tools
-        self.talk = RemoteTalk(None, ("c", "1"), running)  # type: ignore[arg-type]
+        self.talk = RemoteTalk(None, 0, ("c", "1"), running)  # type: ignore[arg-type]
 
-        async def leave(_: object, __: object, word: Returned) -> None:
+        async def leave(_: object, __: int, ___: object, word: Returned) -> None:
             self.left.append(word)
 
         monkeypatch.setattr(remote_talk, "leave_word", leave)
 
     async def until_left(self, count: int) -> None:
-        async with asyncio.timeout(10):
-            while len(self.left) < count:
-                await asyncio.sleep(0.01)
+        while len(self.left) < count:
+            await asyncio.sleep(0)
 
 
 async def test_the_next_owner_knows_a_question_by_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +277,7 @@ async def test_a_worker_passes_no_more_calls_on_than_a_turn_may_make() -> None:
         asyncio.create_task(listening.call(Call(id=number, tool="team", arguments={})))
         for number in range(1, MOST_CALLS + 2)
     ]
-    done, waiting = await asyncio.wait(calls, timeout=0.5)
+    done, waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
 
     assert [task.result().text for task in done] == [TOO_MANY_CALLS]
     assert telling.log.count == MOST_CALLS
@@ -279,4 +290,4 @@ async def until_worker(stage: CallingStage) -> None:
     """Wait until a worker has joined."""
     with psycopg.connect(stage.url, autocommit=True) as connection:
         while not connection.execute("SELECT 1 FROM bullpen_cluster.processes WHERE kind = 'worker'").fetchall():
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)

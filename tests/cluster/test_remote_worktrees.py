@@ -61,11 +61,19 @@ async def test_a_turn_works_in_a_worktree_on_the_worker_and_is_merged_when_it_en
 
 
 async def test_a_conflict_on_a_worker_is_decided_by_a_person(stage: FilesStage) -> None:
-    ours, theirs = writes("a.txt", "max\n", {"sleep": 4}), writes("a.txt", "eva\n", {"sleep": 6})
+    merged = stage.go.with_name("merged")
+    ours, theirs = writes("a.txt", "max\n", stage.waits), writes("a.txt", "eva\n", {"wait_for": str(merged)})
     team = stage.prepare(workspace="own", max=ours, eva=theirs)
     stage.start_worker()
     async with opened(stage.url, team) as seen:
-        await seen.talk("[NEXT: max & eva] Go.")
+        await seen.conversation.say("[NEXT: max & eva] Go.")
+        for name in ("max", "eva"):
+            await until_written(stage, seen.conversation.id, name, name)
+        stage.go.touch()
+        while stage.text != "max\n" or len(stage.records(seen.conversation.id)) < 2:
+            await asyncio.sleep(0.01)
+        merged.touch()
+        await seen.conversation.until_quiet()
         assert stage.text == "max\n"
         ((turn_id, conflict),) = seen.conversation.progress.conflicts.items()
         assert conflict.member == "eva"
@@ -104,10 +112,8 @@ async def test_what_a_killed_worker_left_in_a_worktree_is_found_again(stage: Fil
     worker = stage.start_worker()
     async with opened(stage.url, team) as seen:
         await seen.conversation.say("[NEXT: max] Go.")
-        own = stage.home / "worktrees" / seen.conversation.id / f"{seen.conversation.id}.max" / "a.txt"
-        while not own.exists() or "two" not in own.read_text():
-            await asyncio.sleep(0.02)
-        worker.kill()
+        await until_written(stage, seen.conversation.id, "max", "two")
+        await asyncio.to_thread(stage.lose, worker)
         await seen.until_told("What turn 1 changed is not known yet")
         await seen.conversation.until_quiet()
         assert stage.text == "one\n"
@@ -122,6 +128,13 @@ async def test_what_a_killed_worker_left_in_a_worktree_is_found_again(stage: Fil
         assert "bullpen stopped during this turn. Without a reply, this stayed in max's worktree" in first.changes.note
 
 
+async def until_written(stage: FilesStage, conversation_id: str, member: str, text: str) -> None:
+    """Wait until a member has written something in its worktree."""
+    own = stage.home / "worktrees" / conversation_id / f"{conversation_id}.{member}" / "a.txt"
+    while not own.exists() or text not in own.read_text():
+        await asyncio.sleep(0.01)
+
+
 async def _merged(seen: Opened, member: str) -> None:
     """Merge what a member left, as soon as its worker can be reached."""
     while True:
@@ -129,20 +142,19 @@ async def _merged(seen: Opened, member: str) -> None:
             await seen.conversation.merge(member)
             return
         except WorkerAway:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.01)
 
 
 async def test_who_adopts_a_turn_merges_it(stage: FilesStage, processes: Processes) -> None:
-    team = stage.prepare(workspace="own", max=writes("a.txt", "one\ntwo\n", {"sleep": 6}))
+    team = stage.prepare(workspace="own", max=writes("a.txt", "one\ntwo\n", stage.waits))
     stage.start_worker()
     node = processes.start(OWNER, stage.url, str(team), "new", "Go.")
     conversation_id = node.line()
-    own = stage.home / "worktrees" / conversation_id / f"{conversation_id}.max" / "a.txt"
-    while not own.exists() or "two" not in own.read_text():
-        await asyncio.sleep(0.02)
+    await until_written(stage, conversation_id, "max", "two")
 
     node.kill()
     async with opened(stage.url, team, conversation_id) as seen:
+        stage.go.touch()
         await seen.conversation.until_quiet()
 
     assert [record.kind for record in stage.records(conversation_id)] == ["turn", "merge"]
@@ -165,16 +177,14 @@ async def test_where_there_can_be_no_worktree_the_turn_says_why(stage: FilesStag
 
 
 async def test_what_is_left_on_a_worker_that_was_away_is_merged_there(stage: FilesStage, tmp_path: Path) -> None:
-    team = stage.prepare(workspace="own", max=writes("a.txt", "one\ntwo\n", {"sleep": 2}), eva=SAYS)
+    team = stage.prepare(workspace="own", max=writes("a.txt", "one\ntwo\n", {"hang": True}), eva=SAYS)
     worker = stage.start_worker()
     async with opened(stage.url, team) as seen:
         await seen.conversation.say("[NEXT: max] Go.")
-        own = stage.home / "worktrees" / seen.conversation.id / f"{seen.conversation.id}.max" / "a.txt"
-        while not own.exists() or "two" not in own.read_text():
-            await asyncio.sleep(0.02)
+        await until_written(stage, seen.conversation.id, "max", "two")
         await seen.conversation.cancel()
         await seen.conversation.until_quiet()
-        worker.stop()
+        await asyncio.to_thread(worker.stop)
         first = stage.file
         stage.file = first.with_name("other.toml")
         stage.file.write_text(first.read_text().replace('"box"', '"other"'))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,17 +12,13 @@ import psycopg
 import pytest
 from tests.cluster.processes import Processes
 from tests.cluster.serving import ServingNode, start_node
-from tests.cluster.stage import WorkerStage, two_workers
+from tests.cluster.stage import WorkerStage, give_up, two_workers
 
 from bullpen.cli import main
 from bullpen.store.postgres.store import PostgresStore
 from bullpen.testing.postgres import free_port
 from bullpen.web.identity import Visitor
 from bullpen.web.passing import SECRET, VISITOR, packed
-
-# On a quiet machine 2 and 7 seconds; tests run on busy ones.
-DEAD_SECONDS = 6.0
-FROZEN_SECONDS = 12.0
 
 
 @pytest.fixture
@@ -54,7 +49,7 @@ async def say(node: ServingNode, one: str, text: str, message_id: str = "") -> h
 
 async def until_said(node: ServingNode, one: str, text: str) -> list[tuple[str, str]]:
     while text not in [content for _, content in await said_in(node, one)]:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.05)
     return await said_in(node, one)
 
 
@@ -71,7 +66,7 @@ class Watching:
             while True:
                 async for event in self._events(client, one):
                     self.events.append(event)
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.05)
 
     async def _events(self, client: httpx.AsyncClient, one: str) -> AsyncIterator[dict[str, Any]]:
         try:
@@ -90,14 +85,14 @@ class Watching:
 
     async def until(self, words: str) -> None:
         while not self.seen(words):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
 
     def stop(self) -> None:
         self._task.cancel()
 
 
 async def test_a_node_passes_on_what_another_one_has(stage: WorkerStage, processes: Processes) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 0.5}, {"say": "you."}])
+    team = stage.write_team(max=[{"say": "Hello "}, {"say": "you."}])
     stage.write_file()
     stage.start_worker()
     a = start_node(processes, stage.url, "a", str(team))
@@ -111,6 +106,7 @@ async def test_a_node_passes_on_what_another_one_has(stage: WorkerStage, process
     again = await say(b, one, "Hi.", "first-message")
     assert again.status_code == 200
     await watching.until("Hello you.")
+    await until_said(b, one, "Hello you.")
     assert await said_in(b, one) == await said_in(a, one) == [("kim", "Hi."), ("max", "Hello you.")]
     async with b.client() as client:
         state = (await client.get(f"/api/conversations/{one}")).json()
@@ -118,6 +114,13 @@ async def test_a_node_passes_on_what_another_one_has(stage: WorkerStage, process
         page = await client.get(f"/c/{one}")
         assert "Hello you." in page.text
     watching.stop()
+
+
+async def say_in_takeover(node: ServingNode, one: str, text: str, message_id: str) -> httpx.Response:
+    """Say something again and again, with the same id, until the node has taken the conversation over."""
+    while (answer := await say(node, one, text, message_id)).status_code == 409:
+        await asyncio.sleep(0.05)
+    return answer
 
 
 async def test_a_conversation_on_two_workers_survives_its_node_in_front_of_somebody_at_the_other(
@@ -133,29 +136,29 @@ async def test_a_conversation_on_two_workers_survives_its_node_in_front_of_someb
     streams = watching.streams
 
     a.process.kill()
-    killed = time.monotonic()
-    answer = await say(b, one, "And me?", "second-message")
-    acknowledged = time.monotonic() - killed
-    print(f"acknowledged {acknowledged:.2f} s after a kill")
+    answer = await say_in_takeover(b, one, "And me?", "second-message")
 
     assert answer.status_code == 201, answer.text
-    assert acknowledged < DEAD_SECONDS
     assert (await say(b, one, "And me?", "second-message")).status_code == 200
     while watching.streams == streams:
-        await asyncio.sleep(0.02)
-    assert time.monotonic() - killed < DEAD_SECONDS + 1
+        await asyncio.sleep(0.01)
+    stage.go.touch()
     await watching.until("Hello max, hello kim.")
-    said = await until_said(b, one, "Hello max, hello kim.")
+    with PostgresStore(stage.url) as store:
+        while any(turn.state in ("queued", "running") for turn in store.turns(one)):
+            await asyncio.sleep(0.01)
+    said = await said_in(b, one)
     assert said[:3] == [("kim", "Hi."), ("kim", "And me?"), ("max", "Hello lea. [NEXT: lea]")]
     assert said.count(("lea", "Hello max, hello kim.")) == len(other.started())
-    assert len(set(said[:4])) == 4
+    assert [content for who, content in said if who == "kim"] == ["Hi.", "And me?"]
+    assert said.count(("max", "Hello lea. [NEXT: lea]")) == len(stage.started())
     watching.stop()
 
 
 async def test_what_a_dead_node_leaves_is_continued_though_nobody_asks(
     stage: WorkerStage, processes: Processes
 ) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 3}, {"say": "you."}])
+    team = stage.write_team(max=[{"say": "Hello "}, stage.waits, {"say": "you."}])
     stage.write_file()
     stage.start_worker()
     a = start_node(processes, stage.url, "a", str(team))
@@ -166,13 +169,12 @@ async def test_what_a_dead_node_leaves_is_continued_though_nobody_asks(
     with PostgresStore(stage.url) as store:
         before = [store.owner_of(one) for one in ones]
         a.process.kill()
-        killed = time.monotonic()
         while any(store.owner_of(one) in before for one in ones):
-            await asyncio.sleep(0.02)
-        assert time.monotonic() - killed < DEAD_SECONDS + 1
+            await asyncio.sleep(0.01)
 
+        stage.go.touch()
         while any(store.conversation(one).messages < 2 for one in ones):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.01)
 
         assert [store.conversation(one).paused for one in ones] == [None] * 3
         assert [len(store.messages(one)) for one in ones] == [2, 2, 2]
@@ -180,7 +182,7 @@ async def test_what_a_dead_node_leaves_is_continued_though_nobody_asks(
 
 
 async def test_what_a_stopped_node_leaves_is_continued_by_the_others(stage: WorkerStage, processes: Processes) -> None:
-    team = stage.write_team(max=[{"say": "Hello "}, {"sleep": 3}, {"say": "you."}])
+    team = stage.write_team(max=[{"say": "Hello "}, stage.waits, {"say": "you."}])
     stage.write_file()
     stage.start_worker()
     a = start_node(processes, stage.url, "a", str(team))
@@ -188,10 +190,11 @@ async def test_what_a_stopped_node_leaves_is_continued_by_the_others(stage: Work
     one = await begun(a)
     assert (await say(b, one, "Hi.", "first-message")).status_code == 201
     while not stage.started():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.01)
 
     assert await asyncio.to_thread(a.process.stop) == 0
 
+    stage.go.touch()
     assert await until_said(b, one, "Hello you.") == [("kim", "Hi."), ("max", "Hello you.")]
     assert (await say(b, one, "Again.", "second-message")).status_code == 201
     assert stage.started()[:1] == ["max"]
@@ -209,9 +212,9 @@ async def test_a_page_at_one_node_hears_where_a_person_is_needed_on_another(
     async with b.client() as client, client.stream("GET", "/attention") as stream:
         assert (await say(b, one, "Hi.", "first-message")).status_code == 201
         while not stage.started():
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
 
-        worker.kill()
+        await asyncio.to_thread(stage.lose, worker)
 
         async for line in stream.aiter_lines():
             if line.startswith("data: ") and json.loads(line[6:])["count"]:
@@ -230,27 +233,25 @@ async def test_a_frozen_node_is_given_up_and_comes_back(stage: WorkerStage, proc
     await until_said(b, one, "Hello.")
 
     a.process.freeze()
-    frozen = time.monotonic()
-    answer = await say(b, one, "And now?", "second-message")
-    acknowledged = time.monotonic() - frozen
-    print(f"acknowledged {acknowledged:.2f} s after a freeze")
+    saying = asyncio.create_task(say(b, one, "And now?", "second-message"))
+    await asyncio.to_thread(give_up, stage.url, a.url)
+    answer = await saying
 
     assert answer.status_code == 201, answer.text
-    assert acknowledged < FROZEN_SECONDS
     a.process.wake()
     # It refuses what it does not own any more, and begins again; a page sends the same once more, too.
     status = 0
     while status not in (200, 201):
         with suppress(httpx.HTTPError):
             status = (await say(a, one, "Welcome.", "third-message")).status_code
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
     while len(await said_in(b, one)) < 6:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
     found: list[tuple[str, str]] = []
     while len(found) < 6:
         with suppress(httpx.HTTPError):
             found = await said_in(a, one)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
     said = [content for who, content in found if who == "kim"]
     assert said == ["Hi.", "And now?", "Welcome."]
 
@@ -280,7 +281,7 @@ async def test_who_has_access_is_the_same_on_all_nodes_and_roles_hold_through_a_
             async with a.client() as owner:
                 assert (await owner.post(f"/api/sessions/{made['id']}/revoke")).status_code == 200
             while (await client.get("/api/me")).status_code != 401:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.01)
             # Something to tell, and it is not told any more.
             assert (await say(b, one, "Bye.", "last-message")).status_code == 201
             assert "Bye." not in (await stream.aread()).decode()

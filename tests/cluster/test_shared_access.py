@@ -1,27 +1,33 @@
 """Who has access is changed by one node at a time, and a frozen one does not keep the others from it."""
 
 import asyncio
-import time
-from functools import partial
+import threading
 
 import pytest
 
-from bullpen.cluster.bell import Bell
+from bullpen.cluster import shared_access as module
 from bullpen.cluster.database import Database
-from bullpen.cluster.doing import doing
-from bullpen.cluster.shared_access import MOST_SECONDS, SharedAccess
+from bullpen.cluster.shared_access import SharedAccess
 
 
-async def test_a_node_that_is_frozen_in_a_change_does_not_keep_others_from_theirs(url: str) -> None:
+async def test_a_node_that_is_frozen_in_a_change_does_not_keep_others_from_theirs(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frozen, other = SharedAccess(url), SharedAccess(url)
+    has_begun, is_over = threading.Event(), threading.Event()
 
     def slow(record: bytes) -> bytes:
-        time.sleep(MOST_SECONDS + 2)
+        has_begun.set()
+        is_over.wait()
         return record + b"late"
 
-    changing = asyncio.create_task(asyncio.to_thread(frozen.change, slow))
-    await asyncio.sleep(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MOST_SECONDS", 1)
+        changing = asyncio.create_task(asyncio.to_thread(frozen.change, slow))
+        await asyncio.to_thread(has_begun.wait)
+    monkeypatch.setattr(module, "MOST_SECONDS", 60)
     await asyncio.to_thread(other.change, lambda record: record + b"in time")
+    is_over.set()
 
     with pytest.raises(OSError, match="idle-in-transaction"):
         await changing
@@ -31,17 +37,27 @@ async def test_a_node_that_is_frozen_in_a_change_does_not_keep_others_from_their
     assert frozen.read() == b"in time"
 
 
-async def test_one_look_at_what_others_changed_is_for_all_who_wait(url: str) -> None:
-    here, other = SharedAccess(url), SharedAccess(url)
+class Looking(SharedAccess):
+    """Counts its looks."""
+
+    looks = 0
+
+    async def _look_in(self, database: Database) -> None:
+        self.looks += 1
+        await super()._look_in(database)
+
+
+async def test_one_look_at_what_others_changed_is_for_all_who_wait(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CATCH_UP_SECONDS", 60)
+    here, other = Looking(url), SharedAccess(url)
     here.look()
     assert not await here.catch_up()
-    async with Database(url) as database, doing(partial(here.watch, database, Bell(url))):
-        await asyncio.sleep(0.2)
+    async with Database(url) as database:
+        here._database = database
         await asyncio.to_thread(other.change, lambda record: record + b"new")
-        began = time.monotonic()
 
         assert await asyncio.gather(*(here.catch_up() for _ in range(200))) == [True] * 200
 
         assert here.read() == b"new"
         assert await asyncio.gather(*(here.catch_up() for _ in range(200))) == [False] * 200
-        assert time.monotonic() - began < 2
+        assert here.looks == 2

@@ -1,7 +1,9 @@
 """`bullpen doctor --cluster`: who is there, what they announced, and which replica must not be failed over to."""
 
+import asyncio
 import json
 import re
+import time
 from pathlib import Path
 
 import psycopg
@@ -30,7 +32,7 @@ async def test_it_lists_nodes_workers_and_what_they_announced(
     async with Database(url) as database_, joined(database_, Bell(url), node_process):
         node = Node(database_, Bell(url, outcomes.CHANNEL))
         started = processes.start("bullpen", "worker", "--pool", "gpu-box", str(stage.file), "--cluster", url)
-        while "Joined" not in started.line():
+        while "Joined" not in await asyncio.to_thread(started.line):
             pass
         await node.place(order)
         await node.outcome(order)
@@ -60,6 +62,7 @@ async def test_a_pool_without_a_worker_whose_turns_wait_is_wrong(
     assert json.loads(capsys.readouterr().out)["waiting"] == {"gpu-box": 1}
 
 
+@pytest.mark.usefixtures("template")
 def test_a_server_without_a_cluster_is_refused_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     with database() as empty:
         assert main(["doctor", "--cluster", empty]) == 1
@@ -76,7 +79,7 @@ def test_an_asynchronous_replica_is_refused_as_a_target_of_failover(own_server: 
             connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
             connection.execute("SELECT pg_reload_conf()")
             while connection.execute("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone() is None:
-                pass
+                time.sleep(0.01)
 
         assert survey(own_server.url()).problems == ()
         assert survey(own_server.url()).replicas == {"standby": "sync"}

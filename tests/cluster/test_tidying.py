@@ -133,13 +133,13 @@ async def test_a_worker_that_starts_again_forgets_what_was_deleted_meanwhile(
             await seen.talk()
             ids.append(seen.conversation.id)
     assert len(stage.worktrees()) == 2
-    worker.stop()
+    await asyncio.to_thread(worker.stop)
     with PostgresStore(stage.url) as store:
         delete(store, ids[0], at=round(time.time() * 1000))
 
     stage.start_worker()
     while len(stage.worktrees()) > 1:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
 
     assert stage.worktrees() == [f"{ids[1]}.max"]
     async with opened(stage.url, team, ids[1]) as seen:

@@ -4,7 +4,8 @@ import asyncio
 import os
 import re
 import signal
-import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,11 +15,12 @@ from tests.cluster.processes import Processes, Started
 from tests.cluster.refusing import refused
 from tests.cluster.stage import POOL, Node, WorkerStage
 
+from bullpen.cli import main
+from bullpen.cli.signals import AGAIN_SECONDS
 from bullpen.cluster import outcomes
 from bullpen.cluster.bell import Bell
 from bullpen.cluster.database import Database
 from bullpen.cluster.schema import prepare
-from bullpen.cluster.worker import LOOK_SECONDS
 from bullpen.testing.postgres import PASSWORD, PostgresServer
 
 
@@ -65,9 +67,11 @@ async def test_it_says_what_it_lets_others_run_and_what_it_runs(stage: WorkerSta
     assert started.stop() == 0
 
 
-async def test_the_first_ctrl_c_waits_for_what_runs(stage: WorkerStage, processes: Processes) -> None:
-    order = stage.order("1", [{"sleep": 2}, {"say": "Done."}])
-    stage.write_file()
+async def test_the_first_ctrl_c_waits_for_what_runs_and_nothing_else_is_taken(
+    stage: WorkerStage, processes: Processes
+) -> None:
+    order, later = stage.order("1", [stage.waits, {"say": "Done."}]), stage.order("2")
+    stage.write_file(at_once=1)
     async with Database(stage.url) as database_:
         node = Node(database_, Bell(stage.url, outcomes.CHANNEL))
         started = worker(stage, processes)
@@ -76,13 +80,17 @@ async def test_the_first_ctrl_c_waits_for_what_runs(stage: WorkerStage, processe
         until(started, "begins")
 
         os.kill(started.pid, signal.SIGINT)
+        (told,) = until(started, "Begins no more turns")
+        await node.place(later)
+        stage.go.touch()
         said = until(started, "Left")
 
-        assert "Begins no more turns. Waits for 1 turn; Ctrl-C again ends that." in said[0]
-        assert "replied" in said[1]
-        rows = await database_.do("SELECT kind FROM outcomes")
-        assert rows == [("ended",)]
+        assert "Begins no more turns. Waits for 1 turn; Ctrl-C again ends that." in told
+        assert "replied" in said[0]
+        rows = await database_.do("SELECT turn, kind FROM outcomes")
+        assert rows == [("1", "ended")]
     assert started.wait() == 0
+    assert stage.started() == ["1"]
 
 
 async def test_the_second_ctrl_c_ends_what_runs(stage: WorkerStage, processes: Processes) -> None:
@@ -96,7 +104,9 @@ async def test_the_second_ctrl_c_ends_what_runs(stage: WorkerStage, processes: P
         until(started, "begins")
 
         os.kill(started.pid, signal.SIGINT)
-        await asyncio.sleep(1)
+        until(started, "Begins no more turns")
+        # What comes sooner is the same one.
+        await asyncio.sleep(AGAIN_SECONDS)
         os.kill(started.pid, signal.SIGINT)
         said = until(started, "Left")
 
@@ -159,10 +169,10 @@ async def test_one_with_the_name_of_another_waits_until_that_is_gone(stage: Work
     assert "Another worker is called box, too, and serves gpu-box, so what belongs to its files" in said[-1]
     assert not any("Joined" in line for line in said)
 
+    # A dead one is not waited for, also if it seems to have spoken just now.
     first.kill()
-    killed = time.monotonic()
-    until(second, "Joined")
-    assert time.monotonic() - killed < 2 * LOOK_SECONDS, "a dead one is not waited for, also if nobody has noticed"
+    async with beats_of_the_dead(stage.url, "box"):
+        await asyncio.to_thread(until, second, "Joined")
 
     elsewhere = processes.start("bullpen", "worker", "--pool", "other", str(stage.file), BULLPEN_CLUSTER=stage.url)
     until(elsewhere, "Joined")
@@ -170,6 +180,23 @@ async def test_one_with_the_name_of_another_waits_until_that_is_gone(stage: Work
     until(third, "Trying again")
     os.kill(third.pid, signal.SIGINT)
     assert third.wait() == 130
+
+
+@asynccontextmanager
+async def beats_of_the_dead(url: str, name: str) -> AsyncIterator[None]:
+    """Let the process that has a name say that it lives, all the time."""
+
+    async def beat() -> None:
+        async with Database(url) as database_:
+            rows = await database_.do("SELECT id FROM processes WHERE name = %s", name)
+            while True:
+                await database_.do("SELECT beat(%s)", rows[0][0])
+                await asyncio.sleep(0.01)
+
+    beating = asyncio.create_task(beat())
+    yield
+    beating.cancel()
+    await asyncio.gather(beating, return_exceptions=True)
 
 
 def test_a_role_that_may_not_is_refused_with_what_to_do(stage: WorkerStage, role: str) -> None:
@@ -210,8 +237,16 @@ def test_a_wrong_password_ends_it_with_a_sentence_that_does_not_show_it(stage: W
         (("--pool", POOL, "no.toml", "--cluster", "postgresql://b/c"), "There is no such file"),
     ],
 )
-def test_wrong_words_are_said_to_be_wrong(words: tuple[str, ...], because: str) -> None:
-    said = refused_worker(*words, BULLPEN_CLUSTER="")
+def test_wrong_words_are_said_to_be_wrong(
+    words: tuple[str, ...], because: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BULLPEN_CLUSTER", "")
+    try:
+        code: object = main(["worker", *words])
+    except SystemExit as ended:
+        code = ended.code
+    said = capsys.readouterr().err
 
+    assert code in (1, 2)
     assert because in said
     assert "secret" not in said

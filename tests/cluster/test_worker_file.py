@@ -1,12 +1,15 @@
 """A worker's file is read whole, or everything that is wrong with it is said at once, with lines."""
 
+import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from bullpen.cluster.orders import Work
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.cluster.worker_file_reader import read_worker_file
-from bullpen.errors import WorkerFileProblem
+from bullpen.errors import NotAllowedHere, WorkerFileProblem
 
 
 def problems_of(tmp_path: Path, text: str) -> list[str]:
@@ -22,7 +25,7 @@ def test_everything_in_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "worker.toml"
     path.write_text(
         'name = "box"\nagents = ["claude"]\ncommands = [["/opt/tool", "--fast"]]\npermissions = "edit"\n'
-        'allow = ["npm test"]\narguments = ["-v"]\nenv = ["ANTHROPIC_*"]\nat_once = 2\n'
+        'allow = ["npm test"]\narguments = ["-v"]\nmodels = ["opus"]\nenv = ["ANTHROPIC_*"]\nat_once = 2\n'
         f'[folders]\napp = "{tmp_path}"\n',
         encoding="utf-8",
     )
@@ -33,6 +36,7 @@ def test_everything_in_it_is_read(tmp_path: Path) -> None:
         commands=(("/opt/tool", "--fast"),),
         permissions="edit",
         allow=("npm test",),
+        models=("opus",),
         arguments=("-v",),
         env=("ANTHROPIC_*",),
         at_once=2,
@@ -79,3 +83,23 @@ def test_a_file_with_which_nothing_could_run_is_refused(tmp_path: Path, text: st
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(WorkerFileProblem, match="There is no such file"):
         read_worker_file(tmp_path / "worker.toml")
+
+
+def test_a_model_that_could_be_an_option_is_a_problem_of_the_file(tmp_path: Path) -> None:
+    said = problems_of(tmp_path, f'agents = ["qwen"]\nmodels = ["a", "--yolo", "b "]\n[folders]\napp = "{tmp_path}"\n')
+
+    assert said == [
+        "line 2, models: '--yolo' is not a model name: it would be read as an option",
+        "line 2, models: 'b ' is not a model name: it must be one line without spaces around it",
+    ]
+
+
+@pytest.mark.parametrize("model", ["--include-directories=/etc", "opus-4", "opus ", ""])
+def test_a_model_that_the_file_does_not_list_is_refused(tmp_path: Path, model: str) -> None:
+    file = WorkerFile(folders={"app": str(tmp_path)}, agents=("qwen",), models=("opus",))
+    work = Work(member="max", prompt="Hello.", agent="qwen", model=model, idle_timeout=60, total_timeout=60)
+
+    with pytest.raises(NotAllowedHere, match=re.escape(f"the model {model!r} is not among its models")):
+        file.check(work)
+    for listed in ("opus", None):
+        file.check(replace(work, model=listed))

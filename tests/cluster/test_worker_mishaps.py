@@ -2,16 +2,15 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psycopg
 import pytest
+from tests.cluster.here import working
 from tests.cluster.processes import Processes
-from tests.cluster.stage import POOL, Node, WorkerStage
+from tests.cluster.stage import POOL, WorkerStage
 from tests.cluster.test_remote_agent import Seen, opened
 from tests.cluster.test_worker import node_on
 
@@ -20,42 +19,15 @@ from bullpen.cluster import worker as worker_module
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.cluster.file_work import FileAnswer, FileWork, FindRoot
 from bullpen.cluster.orders import Order, next_order
-from bullpen.cluster.outcomes import Outcome, Result, end
+from bullpen.cluster.outcomes import Result, end
 from bullpen.cluster.turn_log import MOST_SEGMENT_BYTES, Said, TurnLog, framed
-from bullpen.cluster.worker import Worker
-from bullpen.cluster.worker_events import Watch, nobody_watches
-from bullpen.cluster.worker_file_reader import read_worker_file
 from bullpen.store.base import Turn
 from bullpen.turn_events import Finished, Started, Usage
 
-SOON_SECONDS = 20
-
 
 @pytest.fixture
-def stage(tmp_path: Path, url: str, processes: Processes, monkeypatch: pytest.MonkeyPatch) -> WorkerStage:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def stage(tmp_path: Path, url: str, processes: Processes) -> WorkerStage:
     return WorkerStage(tmp_path, url, processes)
-
-
-@asynccontextmanager
-async def working(stage: WorkerStage, watch: Watch = nobody_watches) -> AsyncIterator[asyncio.Event]:
-    """Let a worker work here, until the context is left; yield what stops it."""
-    stopping = asyncio.Event()
-    worker = Worker(url=stage.url, pools=(POOL,), file=read_worker_file(stage.file), watch=watch)
-    running = asyncio.create_task(worker.run(stopping))
-    try:
-        yield stopping
-    finally:
-        stopping.set()
-        await asyncio.wait([running], timeout=SOON_SECONDS)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-async def soon(node: Node, order: Order) -> Outcome:
-    async with asyncio.timeout(SOON_SECONDS):
-        return await node.outcome(order)
 
 
 async def test_a_turn_ends_though_nobody_can_be_told_of_it(stage: WorkerStage) -> None:
@@ -69,7 +41,7 @@ async def test_a_turn_ends_though_nobody_can_be_told_of_it(stage: WorkerStage) -
     async with node_on(stage.url) as node, working(stage, broken):
         await node.place(order)
 
-        assert (await soon(node, order)).result.reply is not None
+        assert (await node.outcome(order)).result.reply is not None
 
 
 async def test_an_errand_ends_though_the_worker_has_a_bug(stage: WorkerStage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +56,7 @@ async def test_an_errand_ends_though_the_worker_has_a_bug(stage: WorkerStage, mo
     async with node_on(stage.url) as node, working(stage):
         await node.place(errand)
 
-        answer = msgspec.msgpack.decode((await soon(node, errand)).result.answer, type=FileAnswer)
+        answer = msgspec.msgpack.decode((await node.outcome(errand)).result.answer, type=FileAnswer)
 
         assert answer.problem == "failed"
         assert "a bug" in answer.reason
@@ -104,7 +76,7 @@ async def test_a_turn_ends_though_what_it_said_cannot_be_stored(
     async with node_on(stage.url) as node, working(stage):
         await node.place(order)
 
-        failure = (await soon(node, order)).result.failure
+        failure = (await node.outcome(order)).result.failure
 
         assert failure is not None
         assert "too large" in failure.message
@@ -113,10 +85,12 @@ async def test_a_turn_ends_though_what_it_said_cannot_be_stored(
 async def test_what_was_taken_in_the_moment_of_stopping_runs(
     stage: WorkerStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stops = asyncio.Event()
+
     async def slow(*given: Any, **others: Any) -> Order | None:
         order = await next_order(*given, **others)
         if order is not None:
-            await asyncio.sleep(1)
+            await stops.wait()
         return order
 
     monkeypatch.setattr(worker_module, "next_order", slow)
@@ -126,8 +100,11 @@ async def test_what_was_taken_in_the_moment_of_stopping_runs(
         await node.place(order)
         await node.until_it_runs(order)
         stopping.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        stops.set()
 
-        assert (await soon(node, order)).kind == "ended"
+        assert (await node.outcome(order)).kind == "ended"
 
 
 async def ended_with(stage: WorkerStage, said: bytes) -> Turn:
@@ -136,13 +113,14 @@ async def ended_with(stage: WorkerStage, said: bytes) -> Turn:
     async with opened(stage.url, team) as conversation, node_on(stage.url) as node:
         seen = Seen(conversation)
         rows = await node.database.do("SELECT join_cluster('worker', 'w', '', %s::text[], '')", [POOL])
+        # It is never late.
+        await node.database.do("UPDATE processes SET beat_at = 'infinity' WHERE id = %s", rows[0][0])
         await conversation.say("Hi.")
         while not await node.database.do("SELECT turn FROM next_order(%s, 1, false)", rows[0][0]):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         await node.database.do("SELECT end_order(%s, %s, '1', 'ended', %s)", rows[0][0], conversation.id, said)
-        async with asyncio.timeout(SOON_SECONDS):
-            while not seen.ended():
-                await asyncio.sleep(0.05)
+        while not seen.ended():
+            await asyncio.sleep(0.01)
         return await conversation.read(lambda store, one: store.turn(one, "1"))
 
 

@@ -4,12 +4,30 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from tests import forked
 from tests.conversation.killed_merges import DEAD, _patched, die_at
+from tests.conversation.stage import Stage
 
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
+from bullpen.errors import ConversationInUse
+
+
+@asynccontextmanager
+async def opened_after_death(stage: Stage, resume: str | None) -> AsyncIterator[Conversation]:
+    """Open a conversation as soon as no program that the dead process was just starting holds its lock."""
+    async with AsyncExitStack() as stack:
+        while True:
+            try:
+                conversation = await stack.enter_async_context(stage.open(resume=resume))
+                break
+            except ConversationInUse:
+                await asyncio.sleep(0.01)
+        yield conversation
 
 
 async def settled(conversation: Conversation) -> None:
@@ -47,7 +65,7 @@ def killed_at(team: Path, db: Path, step: int) -> bool:
 def _run(team: Path, db: Path, step: int) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "tests.conversation.killed_rounds", str(team), str(db), str(step)]
     root = Path(__file__).parent.parent.parent
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=120)
+    return forked.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=120)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ from tests.conversation.stage import Script, Stage
 from bullpen.memory import Memory, SessionUse
 from bullpen.store.base import TurnRecord
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.stage import AGENT
 
-AGENT = Path(__file__).with_name("remembering_agent.py")
 HOMES = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}
 PATTERNS = {"claude": "projects/*/*.jsonl", "codex": "sessions/*/*/*/*.jsonl"}
 
@@ -26,11 +25,9 @@ class RememberingStage(Stage):
 
     def remembering(self, name: str, *turns: str | Script, cli: str = "claude", **keys: Any) -> None:
         """Add an agent that plays these turns, and then says its name."""
-        folder = self.folder / "agents" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for number, turn in enumerate(turns, start=1):
-            self.script(name, turn, number)
-        command = [sys.executable, "-SE", str(AGENT), str(folder), cli]
+        folder = self._folder(name, turns)
+        (folder / "script").unlink(missing_ok=True)
+        command = [*AGENT, "--as", cli, "--turns", str(folder)]
         self.members[name] = {"name": name, "agent": cli, "command": command, "memory": "own", **keys}
 
     def script(self, name: str, turn: str | Script, number: int) -> None:
@@ -40,7 +37,7 @@ class RememberingStage(Stage):
 
     async def until_turn(self, name: str, number: int) -> None:
         """Wait until an agent's program has begun its Nth turn and has read its prompt."""
-        while not (self.folder / "agents" / name / f"turn-{number}").exists():
+        while not (self.folder / "agents" / name / f"prompt-{number}").exists():
             await asyncio.sleep(0.01)
 
     def sessions(self, cli: str = "claude") -> list[Path]:

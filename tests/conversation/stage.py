@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-import sys
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ import pytest
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent
-
-PLAYER = Path(__file__).with_name("player.py")
+from bullpen.testing.played import PROCESS_OPTION
+from bullpen.testing.stage import AGENT, write_program, write_scripts
 
 Script = list[dict[str, Any]]
 HANG: Script = [{"say": "half of it"}, {"hang": True}]
+GO: dict[str, Any] = {"wait_for": "go"}
+"""A step that takes until the stage says go."""
 FAIL: Script = [{"say": "half of it"}, {"stderr": "no such luck\n"}, {"exit": 3}]
 
 
@@ -28,6 +30,7 @@ class Stage:
         self.folder = folder
         self.db = folder / "data" / "conversations.db"
         self.settings: dict[str, Any] = {"hand_over_note": False}
+        self.defaults: dict[str, Any] = {}
         self.limits: dict[str, Any] = {}
         self.summaries: dict[str, Any] = {}
         self.members: dict[str, dict[str, Any]] = {}
@@ -37,13 +40,26 @@ class Stage:
         self.members[name] = {"name": name, **keys}
 
     def agent(self, name: str, *turns: str | Script, **keys: Any) -> None:
-        """Add an agent that plays these turns; a text is a turn that says it."""
-        folder = self.folder / "agents" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        scripts = [turn if isinstance(turn, list) else [{"say": turn}] for turn in turns or (f"I am {name}.",)]
-        (folder / "scripts.json").write_text(json.dumps(scripts), encoding="utf-8")
-        runs = {"arguments": [f"--member={folder}"]} if keys.get("agent") else {"command": self._command(folder)}
+        """Add an agent that plays these turns, and the last one again; a text is a turn that says it."""
+        folder = self._folder(name, turns or (f"I am {name}.",))
+        runs = {"arguments": [f"--turns={folder}"]} if keys.get("agent") else {"command": self._command(folder)}
         self.members[name] = {"name": name, **runs, **keys}
+
+    def process(self, name: str) -> None:
+        """Let an agent play in a process of its own even if its script needs none."""
+        member = self.members[name]
+        runs = "arguments" if "arguments" in member else "command"
+        member[runs] = [*member[runs], PROCESS_OPTION]
+
+    def go(self) -> None:
+        """Let all go on who wait for that."""
+        (self.folder / "go").touch()
+
+    def _folder(self, name: str, turns: Sequence[str | Script]) -> Path:
+        """Write the scripts of an agent's turns into its folder, and return that."""
+        folder = self.folder / "agents" / name
+        write_scripts(folder, [turn if isinstance(turn, list) else [{"say": turn}] for turn in turns])
+        return folder
 
     def put_claude_on_the_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let members with agent = "claude" play their scripts in the stream of that CLI."""
@@ -53,12 +69,7 @@ class Stage:
         """Let members with this agent type play their scripts in the stream of that CLI."""
         program = self.folder / "bin" / cli
         program.parent.mkdir(exist_ok=True)
-        program.write_text(
-            "#!/bin/sh\nfor argument; do case $argument in --member=*) folder=${argument#--member=};; esac; done\n"
-            f'exec {sys.executable} {PLAYER} "$folder" {cli} "$@"\n',
-            encoding="utf-8",
-        )
-        program.chmod(0o755)
+        write_program(program, cli)
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
 
     def people_and_agents(self, people: str, agents: str) -> None:
@@ -81,6 +92,7 @@ class Stage:
     def write(self) -> Path:
         lead = {"lead": "a"} if "a" in self.members else {}
         lines = [_line(key, value) for key, value in {**lead, **self.settings}.items()]
+        lines += ["[defaults]", *(_line(key, value) for key, value in self.defaults.items())]
         lines += ["[limits]", *(_line(key, value) for key, value in self.limits.items())]
         lines += ["[summaries]", *(_line(key, value) for key, value in self.summaries.items())]
         for member in self.members.values():
@@ -104,7 +116,7 @@ class Stage:
         return self.prompts(name)[-1]
 
     def _command(self, folder: Path) -> list[str]:
-        return [sys.executable, str(PLAYER), str(folder), "text"]
+        return [*AGENT, "--as", "text", "--turns", str(folder)]
 
 
 async def said(conversation: Conversation) -> list[str]:

@@ -19,6 +19,7 @@ from bullpen.view.addressees import LONGEST, addressees
         ("@sarha look", "→ nobody. Nobody here is called 'sarha'. Did you mean sarah?"),
         ("Hello @", "→ max (max leads the team.)"),
         ("@sarah, then @m", "→ sarah"),
+        ("Add a thing, and @sarah too", "→ max, then sarah (max leads the team.)"),
         ("mail kim@s", "→ max (max leads the team.)"),
         ("", None),
         (" \n", None),

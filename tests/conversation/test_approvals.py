@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,10 +16,15 @@ from bullpen.agents.registry import spec_for
 from bullpen.approvals import Answer, ApprovalRecord
 from bullpen.config import standing_answers_file
 from bullpen.conversation import approvals, member_agent
-from bullpen.conversation.approvals import Unattended
+from bullpen.conversation.approvals import Approvals, Unattended
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Answered, Asked, ConversationEvent, Trouble
-from bullpen.errors import AnsweredAlready, CannotChange, NothingAsked, NotWorking
+from bullpen.conversation.events import Answered, Asked, ConversationEvent, Trouble, TurnBegan
+from bullpen.conversation.running_turn import RunningTurn
+from bullpen.errors import AnsweredAlready, CannotChange, HoldsOnce, NothingAsked, NotWorking
+from bullpen.exchange.files import export_pieces
+from bullpen.exchange.forking import fork_conversation
+from bullpen.exchange.importing import import_conversation, read_import
+from bullpen.routing.queue import WaitingTurn
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.team import Member
 from bullpen.view.listing import all_conversations
@@ -64,20 +68,21 @@ async def watch(conversation: Conversation, events: list[ConversationEvent]) -> 
 
 
 async def play(
-    stage: Stage, *, then: Callable[[Conversation, list[ConversationEvent]], Any], says: str = "@a go"
+    stage: Stage,
+    *,
+    then: Callable[[Conversation, list[ConversationEvent]], Any],
+    says: str = "@a go",
+    resume: str | None = None,
 ) -> list[ConversationEvent]:
     """Open the conversation, say something, and do something while the agent works; return all events."""
     events: list[ConversationEvent] = []
-    async with stage.open() as conversation:
+    async with stage.open(resume) as conversation:
         watching = asyncio.create_task(watch(conversation, events))
         await asyncio.sleep(0)
         await conversation.say(says, sender="kim")
         await then(conversation, events)
         await conversation.until_quiet()
-        await asyncio.sleep(0.05)
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+    await watching
     return events
 
 
@@ -185,6 +190,15 @@ def test_rules_answer_without_a_person(stage: Stage, asking: Callable[..., None]
     assert [one.because for one in records(stage) if one.answer] == ["allow: pytest", "deny: git push"]
 
 
+def test_what_is_allowed_and_denied_is_denied_by_rule(stage: Stage, asking: Callable[..., None]) -> None:
+    asking("a", ["ask", "q1", "git push origin"], ["wait", "q1"], ["end", ""], allow=["git *"], deny=["git push"])
+
+    asyncio.run(play(stage, then=_nothing))
+
+    assert told(stage) == [("q1", "no")]
+    assert [one.because for one in records(stage) if one.answer] == ["deny: git push"]
+
+
 @pytest.mark.parametrize(
     ("scope", "asked_again"), [("once", True), ("turn", False), ("conversation", False), ("team", False)]
 )
@@ -239,6 +253,75 @@ def test_only_always_holds_in_another_conversation(
     events = asyncio.run(play(stage, then=answer if is_asked else _nothing))
 
     assert any(isinstance(event, Asked) for event in events) is is_asked
+
+
+@pytest.mark.parametrize("is_fork", [True, False])
+def test_a_yes_in_a_copy_of_the_conversation_allows_nothing(
+    stage: Stage, asking: Callable[..., None], is_fork: bool
+) -> None:
+    asking("a", *TOUCH)
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", YES, scope="conversation")
+
+    async def refuse(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        while not any(isinstance(event, Asked | Answered) for event in events):
+            await asyncio.sleep(0.01)
+        for asked in (event for event in events if isinstance(event, Asked)):
+            await conversation.answer(asked.turn_id, "q1", NO)
+
+    asyncio.run(play(stage, then=answer))
+    with SqliteStore(stage.db) as store:
+        (before,) = store.conversations()
+        if is_fork:
+            copy = fork_conversation(store, before.id).id
+        else:
+            exported = "".join(export_pieces(store, before.id, "json")).encode()
+            copy = import_conversation(store, read_import(exported))
+    events = asyncio.run(play(stage, then=refuse, resume=copy))
+
+    assert any(isinstance(event, Asked) for event in events)
+    assert told(stage)[-1] == ("q1", "no")
+
+
+@pytest.mark.parametrize("scope", ["turn", "conversation", "team"])
+def test_a_yes_to_a_file_elsewhere_holds_once(stage: Stage, asking: Callable[..., None], scope: Any) -> None:
+    asking("a", ["edit", "q1", "/etc/hosts"], ["wait", "q1"], ["edit", "q2", "b"], ["wait", "q2"], ["end", "fine"])
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        with pytest.raises(HoldsOnce, match="a file outside of its folder"):
+            await conversation.answer(asked.turn_id, "q1", YES, scope=scope)
+        assert list(conversation.approvals.open) == [(asked.turn_id, "q1")], "nothing is answered"
+        await conversation.answer(asked.turn_id, "q1", YES)
+        await next_of(events, Asked, 2)
+        await conversation.answer(asked.turn_id, "q2", YES, scope=scope)
+
+    asyncio.run(play(stage, then=answer))
+
+    assert told(stage) == [("q1", "yes"), ("q2", "yes")]
+
+
+def test_what_an_earlier_version_always_allowed_is_shown_once_and_asked_again(
+    stage: Stage, asking: Callable[..., None]
+) -> None:
+    asking("a", ["edit", "q1", "b"], ["wait", "q1"], ["end", "fine"])
+    wide = {"event": "approval_asked", "id": "", "kind": "edit", "tool": "w", "paths": ["b"]}
+    file = standing_answers_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    teams = {str(stage.folder / "team.toml"): {"a": [{**wide, "folder": str(stage.folder)}]}}
+    file.write_text(json.dumps(teams), encoding="utf-8")
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked)
+        await conversation.answer(asked.turn_id, "q1", NO)
+
+    first = asyncio.run(play(stage, then=answer))
+    second = asyncio.run(play(stage, then=answer))
+
+    told_of = [event.text for event in [*first, *second] if isinstance(event, Trouble)]
+    assert told_of == [approvals.TAKEN_BACK.format(member="a", what="b")]
 
 
 def test_a_yes_that_cannot_be_kept_for_other_conversations_reaches_the_agent(
@@ -303,6 +386,38 @@ def test_a_cancelled_turn_leaves_no_open_question(stage: Stage, asking: Callable
     asyncio.run(play(stage, then=cancel))
 
     assert [one.because for one in records(stage) if one.answer] == ["it was taken back"]
+
+
+def test_the_next_owner_asks_again_what_has_no_answer_and_nothing_else(
+    stage: Stage, asking: Callable[..., None]
+) -> None:
+    asking("a", ["ask", "q1", "touch a"], ["ask", "q2", "touch b"], ["wait", "q2"], ["end", "fine"])
+    opened: list[list[str]] = []
+
+    async def look(conversation: Conversation, turn: WaitingTurn) -> Approvals:
+        later = Approvals(conversation._journal)
+        await later.adopt(RunningTurn(turn))
+        opened.append([question for _, question in later.open])
+        return later
+
+    async def answer(conversation: Conversation, events: list[ConversationEvent]) -> None:
+        asked = await next_of(events, Asked, 2)
+        turn = next(one.turn for one in events if isinstance(one, TurnBegan))
+        await look(conversation, turn)
+        await conversation.answer(asked.turn_id, "q1", NO)
+        later = await look(conversation, turn)
+        await later.close(RunningTurn(turn))
+        opened.append([question for _, question in later.open])
+        await look(conversation, turn)
+        await conversation.cancel()
+
+    asyncio.run(play(stage, then=answer))
+
+    assert opened == [["q1", "q2"], ["q2"], [], []]
+    assert [(one.question, one.answer.verdict, one.by) for one in records(stage) if one.answer] == [
+        ("q1", "no", "kim"),
+        ("q2", "no", ""),
+    ]
 
 
 def test_an_answer_counts_although_its_door_closes(stage: Stage, asking: Callable[..., None]) -> None:

@@ -19,6 +19,7 @@ from bullpen.routing.blind import NOBODY_JUDGES, BlindRound, judged_steps
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.played import played
 from bullpen.view.explanation import explain
 
 ASK = "[NEXT: max & sarah, carol] blind"
@@ -179,7 +180,7 @@ def test_no_way_leads_from_the_judge_to_the_names(names: list[str], data: st.Dat
     )
 
     async def story() -> None:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, played():
             stage = Stage(Path(folder))
             stage.person("kim")
             for name in authors:

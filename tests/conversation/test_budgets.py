@@ -21,7 +21,7 @@ import json, sys, time
 from pathlib import Path
 
 sys.stdin.read()
-folder = Path(next(word for word in sys.argv if word.startswith("--member=")).partition("=")[2])
+folder = Path(next(word for word in sys.argv if word.startswith("--turns=")).partition("=")[2])
 turns = json.loads((folder / "pi.json").read_text())
 number = len(list(folder.glob("began-*")))
 (folder / f"began-{number}").touch()
@@ -189,7 +189,7 @@ async def test_a_last_report_does_not_take_the_reply_away(team: Stage) -> None:
     async with team.open() as conversation:
         await tell(conversation, "Go. [NEXT: a]")
         assert (await said(conversation))[-2:] == [
-            "a: All of it.",
+            "a: Here it is.\n\nAll of it.",
             (
                 "bullpen: a has used 500 tokens: its budget of 100 tokens is used up. "
                 "a has used $0.50: its budget of $0.10 is used up."

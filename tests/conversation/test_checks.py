@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 from tests.conversation.repository_stage import Repository, kinds, records, said
 from tests.conversation.stage import Stage, until_at_work
 
@@ -407,7 +408,7 @@ async def test_after_kill_9_in_the_middle_it_is_said_to_be_interrupted(project: 
     project.check(f"echo made > made.txt; echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
     paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
     command = [sys.executable, "-c", textwrap.dedent(DIES), str(project.stage.write()), str(project.stage.db), str(pid)]
-    dead = subprocess.run(
+    dead = forked.run(
         command, stdout=subprocess.PIPE, text=True, check=False, env={**os.environ, "PYTHONPATH": paths}, timeout=120
     )
     assert dead.returncode == -signal.SIGKILL

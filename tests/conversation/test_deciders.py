@@ -38,7 +38,7 @@ async def test_every_decision_has_its_person(shop: Stage) -> None:
         await conversation.hand_over("c", "3", by="kim")
         await conversation.until_quiet()
         await conversation.ask("b, a & c", by="lee")
-        await until_at_work(conversation)
+        await until_at_work(conversation, "b")
         first, second = conversation.waiting
         await conversation.reorder([second.id], by="kim")
         await conversation.drop(turn_ids=[first.id], by="lee")
@@ -116,7 +116,7 @@ async def test_every_action_says_who_decided(action: str, shop: Stage) -> None:
             await tell(conversation, text)
         else:
             await conversation.say(text)
-            await until_at_work(conversation)
+            await until_at_work(conversation, "b")
         if action == "ask":
             await conversation.drop(by="kim")
         command = ACTIONS[action]

@@ -11,7 +11,19 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.conversation.stage import FAIL, HANG, Stage, events_so_far, said, tell, until_at_work, until_said, waiting
+from tests import forked
+from tests.conversation.stage import (
+    FAIL,
+    GO,
+    HANG,
+    Stage,
+    events_so_far,
+    said,
+    tell,
+    until_at_work,
+    until_said,
+    waiting,
+)
 
 from bullpen.app import open_conversation, open_store
 from bullpen.conversation import turn_loop
@@ -118,7 +130,7 @@ async def test_one_conversation_has_one_owner(team: Stage) -> None:
             async with team.open(conversation.id):
                 pass
         other = await asyncio.to_thread(
-            subprocess.run,
+            forked.run,
             [sys.executable, "-c", OPEN, str(team.path), conversation.id, str(team.db)],
             capture_output=True,
             encoding="utf-8",
@@ -325,11 +337,12 @@ async def test_a_reply_that_cannot_be_stored_is_kept_until_it_can(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.people_and_agents("kim", "b")
-    stage.agent("a", [{"say": "Precious."}, {"sleep": 0.3}])
+    stage.agent("a", [{"say": "Precious."}, GO])
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a, b]")
         await until_at_work(conversation, "a")
         FullDisk(monkeypatch, "append", 3)
+        stage.go()
         await conversation.until_quiet()
         assert (await said(conversation))[1:] == ["a: Precious.", "b: I am b."]
         assert len(events_so_far(conversation, Trouble)) == 3
@@ -340,15 +353,18 @@ async def test_a_reply_that_waits_for_the_disk_is_not_lost_by_a_cancel_or_by_clo
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.people_and_agents("kim", "b")
-    stage.agent("a", [{"say": "Precious."}, {"sleep": 0.2}])
+    stage.agent("a", [{"say": "Precious."}, GO])
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a, b]")
         await until_at_work(conversation, "a")
         disk = FullDisk(monkeypatch, "append", 10**9)
+        stage.go()
         while not events_so_far(conversation, Trouble):
             await asyncio.sleep(0.01)
         cancelling = asyncio.create_task(conversation.cancel())
-        await asyncio.sleep(0.05)
+        before = len(events_so_far(conversation, Trouble))
+        while len(events_so_far(conversation, Trouble)) < before + 2:
+            await asyncio.sleep(0.01)
         disk.left = 0
         await cancelling
         await conversation.until_quiet()
@@ -423,7 +439,7 @@ async def test_a_message_that_cannot_be_stored_changes_nothing(team: Stage, monk
 
 async def test_a_turn_that_somebody_else_has_ended_does_not_stop_the_conversation(stage: Stage) -> None:
     stage.people_and_agents("kim", "b")
-    stage.agent("a", [{"say": "I work"}, {"sleep": 0.3}])
+    stage.agent("a", [{"say": "I work"}, GO])
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a, b]")
         await until_at_work(conversation, "a")
@@ -432,6 +448,7 @@ async def test_a_turn_that_somebody_else_has_ended_does_not_stop_the_conversatio
         with SqliteStore(stage.db) as thief:
             thief.release(conversation.id, owner)
             thief.recover(conversation.id, at=1)
+        stage.go()
         await conversation.until_quiet()
         assert conversation.paused is not None
         assert "is not open here any more" in conversation.paused

@@ -11,7 +11,7 @@ from tests.conversation.repository_stage import Repository, kinds, records, said
 from tests.conversation.stage import Stage, until_at_work
 
 from bullpen.conversation.files_in_prompts import files_note
-from bullpen.errors import FilesDiffer, FolderInUse, NothingToUndo
+from bullpen.errors import FilesDiffer, FilesNotKept, FolderInUse, NothingToUndo
 from bullpen.files.snapshot import Snapshot
 from bullpen.files.workspace import Workspace
 from bullpen.store.sqlite import SqliteStore
@@ -73,6 +73,8 @@ async def test_nothing_is_looked_at_for_an_agent_that_may_only_read(
         return look(workspace)
 
     monkeypatch.setattr(Workspace, "snapshot", counted)
+    project.stage.put_claude_on_the_path(monkeypatch)
+    project.stage.agent("reviewer", [{"say": "Fine."}], agent="claude", cwd="repo")
     project.builder("true")
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: reviewer] Look.")
@@ -138,6 +140,21 @@ async def test_what_people_change_between_turns_is_told_apart(project: Project) 
     assert kinds(second) == {"a.py": "changed"}
     told = project.prompt_of("builder").read_text(encoding="utf-8")
     assert "Between turns, a person or another program changed 'notes.txt'." in told
+
+
+async def test_what_people_change_while_the_conversation_is_closed_is_told_apart(project: Project) -> None:
+    project.builder("echo more >> a.py")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+    project.write("notes.txt", "mine\n")
+    async with project.stage.open(conversation.id) as again:
+        await said(again, "[NEXT: builder] Again.")
+        found = await records(again)
+    assert [(record.kind, kinds(record)) for record in found] == [
+        ("turn", {"a.py": "changed"}),
+        ("people", {"notes.txt": "changed"}),
+        ("turn", {"a.py": "changed"}),
+    ]
 
 
 async def test_what_a_person_changed_before_an_undo_stays_theirs(project: Project) -> None:
@@ -399,3 +416,15 @@ async def test_our_own_files_are_not_looked_at(project: Project, name: str, with
         await said(conversation, "[NEXT: builder] Go.")
         found = await records(conversation)
         assert [(kinds(record), record.changes.note) for record in found] == [({"a.py": "changed"}, "")] * 2
+
+
+async def test_files_of_a_repository_around_the_folder_are_not_taken_for_those_of_a_turn(project: Project) -> None:
+    project.builder("echo made > same.txt; rm -rf .git")
+    around = project.folder.parent
+    project.git("init", "-q", str(around))
+    (around / "same.txt").write_text("made\n", encoding="utf-8")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: builder] Go.")
+        with pytest.raises(FilesNotKept, match="is not a repository of its own any more"):
+            await conversation.undo("1")
+    assert (around / "same.txt").read_text(encoding="utf-8") == "made\n"

@@ -1,7 +1,7 @@
 """Making an agent forget: its next turn begins a new session, and everyone learns who wanted that."""
 
 import pytest
-from tests.conversation.stage import FAIL, Script, Stage, events_so_far, tell, until_at_work
+from tests.conversation.stage import FAIL, GO, Script, Stage, events_so_far, tell, until_at_work
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Forgotten, Said
@@ -60,7 +60,7 @@ async def test_what_is_forgotten_twice_is_one_decision(shop: Stage) -> None:
 
 
 async def test_what_is_wanted_again_while_a_new_session_begins_is_not_lost(shop: Stage) -> None:
-    slow: Script = [{"say": "Second "}, {"sleep": 2}, {"say": "done."}]
+    slow: Script = [{"say": "Second "}, GO, {"say": "done."}]
     shop.agent("a", "First.", slow, "Third.", "Fourth.", agent="claude")
     async with shop.open() as conversation:
         await tell(conversation, "[FROM: kim] Go [NEXT: a]")
@@ -69,6 +69,7 @@ async def test_what_is_wanted_again_while_a_new_session_begins_is_not_lost(shop:
         await until_at_work(conversation, "a")
         await conversation.forget("a", by="kim")
         await conversation.forget("a", by="lee")
+        shop.go()
         await conversation.until_quiet()
         assert conversation.progress.forgotten == {"a": "kim"}
         await tell(conversation, "[FROM: kim] And now? [NEXT: a]")
@@ -80,12 +81,13 @@ async def test_what_is_wanted_again_while_a_new_session_begins_is_not_lost(shop:
 
 
 async def test_what_is_wanted_twice_while_an_old_session_is_used_is_done_once(shop: Stage) -> None:
-    shop.agent("a", [{"say": "First "}, {"sleep": 2}, {"say": "done."}], "Second.", "Third.", agent="claude")
+    shop.agent("a", [{"say": "First "}, GO, {"say": "done."}], "Second.", "Third.", agent="claude")
     async with shop.open() as conversation:
         await conversation.say("[FROM: kim] Go [NEXT: a]")
         await until_at_work(conversation, "a")
         await conversation.forget("a", by="kim")
         await conversation.forget("a", by="lee")
+        shop.go()
         await conversation.until_quiet()
         await tell(conversation, "[FROM: kim] And now? [NEXT: a]")
         assert await last_session(conversation) == ("rebuilt", "kim made it forget")
@@ -94,11 +96,12 @@ async def test_what_is_wanted_twice_while_an_old_session_is_used_is_done_once(sh
 
 
 async def test_the_reply_of_a_turn_that_ran_meanwhile_does_not_count(shop: Stage) -> None:
-    shop.agent("a", [{"say": "First "}, {"sleep": 0.4}, {"say": "done."}], "Second.", agent="claude")
+    shop.agent("a", [{"say": "First "}, GO, {"say": "done."}], "Second.", agent="claude")
     async with shop.open() as conversation:
         await conversation.say("[FROM: kim] Go [NEXT: a]")
         await until_at_work(conversation, "a")
         await conversation.forget("a", by="kim")
+        shop.go()
         await conversation.until_quiet()
         assert conversation.message_count == 2
         assert conversation.progress.forgotten == {"a": "kim"}

@@ -9,8 +9,7 @@ EVERY = 10
 """Which steps are tried here; torture may try all of them."""
 
 
-@pytest.mark.parametrize("only_merge", [False, True])
-@pytest.mark.parametrize("start", [0, 7])
+@pytest.mark.parametrize(("start", "only_merge"), [(0, False), (7, True)])
 def test_killed_at_some_steps(tmp_path: Path, start: int, only_merge: bool) -> None:
     steps = steps_of(Site(tmp_path / "counted"), only_merge=only_merge)
     assert steps > (20 if only_merge else 100)

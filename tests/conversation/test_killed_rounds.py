@@ -3,7 +3,7 @@
 import sqlite3
 
 import pytest
-from tests.conversation.killed_rounds import killed_at, settled, steps_of
+from tests.conversation.killed_rounds import killed_at, opened_after_death, settled, steps_of
 from tests.conversation.repository_stage import LINES, OwnProject, line
 from tests.conversation.stage import Stage
 
@@ -25,7 +25,7 @@ async def test_a_round_survives_a_process_that_dies(stage: Stage, part: int) -> 
     assert died or part == PARTS - 1
     with sqlite3.connect(stage.db) as db:
         known = [row[0] for row in db.execute("SELECT id FROM conversations")]
-    async with stage.open(resume=known[0] if known else None) as conversation:
+    async with opened_after_death(stage, known[0] if known else None) as conversation:
         await settled(conversation)
         if not conversation.message_count:
             await conversation.say("[NEXT: ann | bob] Go.")

@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
+from tests import forked
 from tests.conversation.remembering import RememberingStage
-from tests.conversation.stage import Script, events_so_far, tell, until_at_work
+from tests.conversation.stage import GO, Script, events_so_far, tell, until_at_work
 
 from bullpen.agents.session_lock import SessionLock
 from bullpen.conversation.conversation import Conversation
@@ -128,12 +128,13 @@ async def test_in_a_relay_it_answers_the_step_before(team: RememberingStage) -> 
 
 
 async def test_an_older_message_is_answered_and_later_ones_are_sent_with_the_next_turn(team: RememberingStage) -> None:
-    team.agent("b", [{"say": "b works"}, {"sleep": 0.4}])
+    team.agent("b", [{"say": "b works"}, GO])
     async with team.open() as conversation:
         await tell(conversation, "one [NEXT: a]")
         await conversation.say("two [NEXT: b]")
         await conversation.say("three [NEXT: a]")
         await conversation.say("four [NEXT: a]")
+        team.go()
         await conversation.until_quiet()
         await tell(conversation, "five [NEXT: a]")
 
@@ -278,7 +279,7 @@ class other_process_holds:  # noqa: N801 - used as a function
 
     def __init__(self, session_id: str) -> None:
         command = [sys.executable, "-c", self.PROGRAM, session_id]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = forked.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> None:
         assert self._process.stdout is not None
@@ -302,11 +303,11 @@ async def test_turns_that_follow_at_once_continue_the_session(team: RememberingS
 async def test_a_turn_that_is_cancelled_while_it_takes_its_session_does_not_keep_it(
     team: RememberingStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, taking = SessionLock.hold, threading.Event()
+    real, taking, cancelled = SessionLock.hold, threading.Event(), threading.Event()
 
     def hold(lock: SessionLock) -> bool:
         taking.set()
-        time.sleep(0.3)
+        cancelled.wait()
         return real(lock)
 
     async with team.open() as conversation:
@@ -321,6 +322,7 @@ async def test_a_turn_that_is_cancelled_while_it_takes_its_session_does_not_keep
             task.cancel()
             await asyncio.sleep(0)
             task.cancel()
+        cancelled.set()
         await conversation.until_quiet()
         assert [ended.state for ended in conversation.undecided] == ["cancelled"]
         await tell(conversation, "three [NEXT: a]")

@@ -14,6 +14,7 @@ from tests.conversation.what_models_got import problems, what_was_asked
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.played import played
 
 SLOW: Script = [{"say": "half of it"}, {"hang": True}]
 FAILS: Script = [{"say": "half of it"}, {"exit": 3}]
@@ -88,15 +89,15 @@ class Life:
         return f"w{self.words} 😀" + (f" [NEXT: {whom}]" if whom else "")
 
     def next_turn(self, name: str, script: Script) -> None:
-        begun = len(list((self.stage.folder / "agents" / name).glob("turn-*")))
+        begun = len(list((self.stage.folder / "agents" / name).glob("prompt-*")))
         self.stage.script(name, script, begun + 1)
 
 
-# A smaller example would take minutes: agents are processes.
+# A smaller example would take minutes.
 @settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(actions=st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(WHOM)), max_size=7))
 def test_no_message_is_missing_and_none_is_sent_twice(actions: list[tuple[str, str]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch, played():
         stage = RememberingStage(Path(folder))
         stage.limits["identical_replies"] = 100
         for name, value in {**stage.environment(), "XDG_STATE_HOME": folder, "BULLPEN_HOME": folder}.items():

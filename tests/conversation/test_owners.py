@@ -6,25 +6,25 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, until_at_work
-from tests.store.test_owner_locks import NEW_PIDS, NO_PROC, becomes, needs
+from tests.conversation.stage import GO, HANG, Stage, events_so_far, said, tell, until_at_work
+from tests.store.test_owner_locks import ELSEWHERE, becomes, needs
 
 from bullpen.agents import process_tree
 from bullpen.app import open_conversation
+from bullpen.clock import milliseconds
 from bullpen.conversation import heartbeat, owner
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Paused, TurnEnded
+from bullpen.conversation.kept_output import KEEP_SECONDS
 from bullpen.conversation.owner import this_process
 from bullpen.conversation.repair import repair
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import (
     BullpenError,
     ConversationInUse,
@@ -38,11 +38,12 @@ from bullpen.store.owner_locks import OwnerLocks
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.team.file import load_team
+from bullpen.testing.clock import ManualClock
 from bullpen.view import listing
 
 OWNING = Path(__file__).with_name("owning.py")
-SILENCE_SECONDS = 2.5
-"""Longer than an owner may say nothing, see waits_little."""
+SILENCE_SECONDS = 10 * owner.LOST_SECONDS
+"""Longer than an owner may say nothing, however long its start took."""
 
 
 class Elsewhere:
@@ -89,13 +90,6 @@ class Elsewhere:
 
 
 @pytest.fixture
-def waits_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give owners that say nothing up soon."""
-    monkeypatch.setattr(owner, "LOST_SECONDS", 2.0)
-    monkeypatch.setattr(owner, "WATCH_SECONDS", 3.0)
-
-
-@pytest.fixture
 def on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this process one that sees neither processes nor locks of others."""
     monkeypatch.setattr(process_tree, "boot_id", lambda: "another boot")
@@ -103,7 +97,30 @@ def on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OwnerLocks, "is_held", lambda self, token: True if token in self._held else None)
 
 
-@pytest.mark.parametrize("prefix", [NEW_PIDS, NO_PROC], ids=["other pid namespace", "no /proc"])
+@asynccontextmanager
+async def watching(
+    stage: Stage, clock: ManualClock, conversation_id: str, *, is_seen: bool = True
+) -> AsyncIterator[None]:
+    """Let the time pass in which an owner is watched; if it is to be seen, not before it has said that it lives."""
+
+    async def pass_time() -> None:
+        await clock.until_waiting()
+        before = _owner(stage, conversation_id)
+        while is_seen and _owner(stage, conversation_id) == before:
+            await asyncio.sleep(0.01)
+        clock.advance(owner.WATCH_SECONDS)
+
+    passing = asyncio.create_task(pass_time())
+    yield
+    await passing
+
+
+def _owner(stage: Stage, conversation_id: str) -> Owner | None:
+    with SqliteStore(stage.db) as store:
+        return store.conversation(conversation_id).owner
+
+
+@pytest.mark.parametrize("prefix", ELSEWHERE)
 async def test_who_is_elsewhere_does_not_take_a_living_owner_for_dead(team: Stage, prefix: tuple[str, ...]) -> None:
     async with team.open() as conversation:
         await tell(conversation, "Mine [NEXT: a]")
@@ -114,7 +131,7 @@ async def test_who_is_elsewhere_does_not_take_a_living_owner_for_dead(team: Stag
         assert (await tell(conversation, "Still mine [NEXT: b]"))[-1] == "b: I am b."
 
 
-@pytest.mark.parametrize("prefix", [NEW_PIDS, NO_PROC], ids=["other pid namespace", "no /proc"])
+@pytest.mark.parametrize("prefix", ELSEWHERE)
 async def test_who_owns_it_elsewhere_owns_it_until_it_dies(
     team: Stage, monkeypatch: pytest.MonkeyPatch, prefix: tuple[str, ...]
 ) -> None:
@@ -155,32 +172,32 @@ async def test_an_owner_of_another_boot_lives_as_long_as_its_lock_is_held(
 
 
 async def test_an_owner_on_another_machine_lives_as_long_as_it_is_seen(
-    team: Stage, waits_little: None, on_another_machine: None
+    team: Stage, clock: ManualClock, on_another_machine: None
 ) -> None:
     other = Elsewhere(team, "new", beat=0.1)
     id_ = (await other.line("owns")).partition(" ")[2]
     assert (await other.say("Hello [NEXT: kim]")) == "said Hello [NEXT: kim]"
-    await asyncio.sleep(SILENCE_SECONDS)
+    clock.advance(SILENCE_SECONDS)
     with pytest.raises(ConversationInUse, match=f"process {other.process.pid} on "):
-        async with team.open(id_):
+        async with watching(team, clock, id_), team.open(id_):
             pass
     assert (await other.say("Still mine [NEXT: kim]")).startswith("said")
     other.kill()
     await other.end()
-    await asyncio.sleep(SILENCE_SECONDS)
-    async with team.open(id_) as again:
+    clock.advance(SILENCE_SECONDS)
+    async with watching(team, clock, id_, is_seen=False), team.open(id_) as again:
         assert (await said(again))[-1] == "kim: Still mine [NEXT: kim]"
 
 
 async def test_a_clock_that_differs_makes_nobody_dead(
-    team: Stage, monkeypatch: pytest.MonkeyPatch, waits_little: None, on_another_machine: None
+    team: Stage, clock: ManualClock, on_another_machine: None
 ) -> None:
     other = Elsewhere(team, "new", beat=0.1)
     id_ = (await other.line("owns")).partition(" ")[2]
-    for hours in (-5, 5):
-        monkeypatch.setattr(owner, "_now", lambda hours=hours: milliseconds() + hours * 3_600_000)
+    for hours in (-5, 10):
+        clock.advance(hours * 3_600)
         with pytest.raises(ConversationInUse):
-            async with team.open(id_):
+            async with watching(team, clock, id_), team.open(id_):
                 pass
     other.kill()
     await other.end()
@@ -199,11 +216,11 @@ async def test_what_a_machine_had_open_when_it_was_started_again_is_not_waited_f
         assert len(await said(again)) == 2
 
 
-async def test_who_is_stopped_on_this_machine_keeps_its_conversation(team: Stage, waits_little: None) -> None:
+async def test_who_is_stopped_on_this_machine_keeps_its_conversation(team: Stage, clock: ManualClock) -> None:
     other = Elsewhere(team, "new", beat=0.1)
     id_ = (await other.line("owns")).partition(" ")[2]
     os.kill(other.process.pid, signal.SIGSTOP)
-    await asyncio.sleep(SILENCE_SECONDS)
+    clock.advance(SILENCE_SECONDS)
     with pytest.raises(ConversationInUse):
         async with team.open(id_):
             pass
@@ -214,7 +231,7 @@ async def test_who_is_stopped_on_this_machine_keeps_its_conversation(team: Stage
 
 @pytest.mark.parametrize("beat", [0.1, 10_000], ids=["notices by its heartbeat", "notices when it writes"])
 async def test_who_was_stopped_for_longer_than_its_heartbeat_and_lost_its_conversation_writes_nothing(
-    stage: Stage, waits_little: None, on_another_machine: None, beat: float
+    stage: Stage, clock: ManualClock, on_another_machine: None, beat: float
 ) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", HANG)
@@ -222,8 +239,8 @@ async def test_who_was_stopped_for_longer_than_its_heartbeat_and_lost_its_conver
     id_ = (await other.line("owns")).partition(" ")[2]
     (agent,) = process_tree.descendants(other.process.pid)[-1:]
     os.kill(other.process.pid, signal.SIGSTOP)
-    await asyncio.sleep(SILENCE_SECONDS)
-    async with stage.open(id_) as conversation:
+    clock.advance(SILENCE_SECONDS)
+    async with watching(stage, clock, id_, is_seen=False), stage.open(id_) as conversation:
         assert [turn.id for turn in conversation.undecided] == ["1"]
         await conversation.skip()
         assert (await tell(conversation, "Mine now [NEXT: b]"))[-1] == "b: I am b."
@@ -241,10 +258,7 @@ async def test_who_was_stopped_for_longer_than_its_heartbeat_and_lost_its_conver
     await other.end()
 
 
-async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(stage: Stage, clock: ManualClock) -> None:
     stage.people_and_agents("kim", "b")
     stage.agent("a", HANG)
     async with stage.open() as conversation:
@@ -252,8 +266,9 @@ async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(
         await until_at_work(conversation, "a")
         # All that the agent says is stored by then, so that nothing else is written but the heartbeat.
         while not await conversation.read(_output):
-            await asyncio.sleep(0.05)
+            clock.advance(KEEP_SECONDS)
         _steal(stage, conversation.id)
+        await clock.until(lambda: conversation.is_lost)
         await conversation.until_quiet()
         assert conversation.running == {}
         assert [ended.state for ended in events_so_far(conversation, TurnEnded)] == ["interrupted"]
@@ -280,26 +295,32 @@ async def test_every_decision_of_who_lost_it_is_refused_and_its_agents_stop(
         assert [turn.state for turn in store.turns(kept.id)] == ["running", "queued"]
 
 
-async def test_output_that_cannot_be_kept_stops_the_agent(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 10_000.0)
+async def test_output_that_cannot_be_kept_stops_the_agent(
+    stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 1e9)
     stage.person("kim")
-    stage.agent("a", [{"say": "I work"}, {"sleep": 2}, {"say": "still"}, {"hang": True}])
+    stage.agent("a", [{"say": "I work"}, GO, {"say": "still"}, {"hang": True}])
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a]")
+        await until_at_work(conversation, "a")
         while not await conversation.read(_output):
-            await asyncio.sleep(0.05)
+            clock.advance(KEEP_SECONDS)
         _steal(stage, conversation.id)
+        stage.go()
+        await clock.until(lambda: conversation.is_lost)
         await conversation.until_quiet()
         assert [ended.state for ended in events_so_far(conversation, TurnEnded)] == ["interrupted"]
 
 
 async def test_a_reply_of_who_lost_it_is_not_stored(stage: Stage) -> None:
     stage.person("kim")
-    stage.agent("a", [{"say": "I work"}, {"sleep": 0.5}])
+    stage.agent("a", [{"say": "I work"}, GO])
     async with stage.open() as conversation:
         await conversation.say("Go [NEXT: a]")
         await until_at_work(conversation, "a")
         _steal(stage, conversation.id)
+        stage.go()
         await conversation.until_quiet()
         assert len(await said(conversation)) == 1
         assert conversation.running == {}
@@ -400,8 +421,7 @@ def test_nothing_is_left_of_a_claim_that_cannot_be_written(team: Stage, monkeypa
         assert store.claim("c", this_process(), is_alive=lambda _: True)
 
 
-async def test_who_has_a_conversation_open_that_is_deleted_stops(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+async def test_who_has_a_conversation_open_that_is_deleted_stops(stage: Stage, clock: ManualClock) -> None:
     stage.person("kim")
     stage.agent("a", HANG)
     async with stage.open() as conversation:
@@ -412,6 +432,7 @@ async def test_who_has_a_conversation_open_that_is_deleted_stops(stage: Stage, m
                 store.delete(conversation.id, at=1)
             # Nothing but a mistake could do this, or another program.
             store.delete(conversation.id, at=1, owner=store.conversation(conversation.id).owner)
+        await clock.until(lambda: conversation.is_lost)
         await conversation.until_quiet()
         assert [ended.state for ended in events_so_far(conversation, TurnEnded)] == ["interrupted"]
         assert conversation.is_lost
@@ -419,7 +440,7 @@ async def test_who_has_a_conversation_open_that_is_deleted_stops(stage: Stage, m
 
 @pytest.mark.parametrize("change", ["repair", "delete", "archive"])
 def test_what_changes_a_conversation_watches_an_owner_on_another_machine(
-    team: Stage, monkeypatch: pytest.MonkeyPatch, change: str
+    team: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """Its clock is behind, so it seems not to have been seen for a minute; but it says that it is alive."""
     changes: dict[str, Callable[[Store], object]] = {
@@ -438,7 +459,7 @@ def test_what_changes_a_conversation_watches_an_owner_on_another_machine(
             if seconds:
                 theirs.beat("c", elsewhere, at=late + 5_000)
 
-        monkeypatch.setattr(time, "sleep", meanwhile)
+        monkeypatch.setattr(clock, "pause", meanwhile)
         with pytest.raises(BullpenError, match=r"open|another machine"):
             changes[change](store)
         if change == "archive":
@@ -447,7 +468,7 @@ def test_what_changes_a_conversation_watches_an_owner_on_another_machine(
         theirs.beat("c", elsewhere, at=late + 10_000)
         assert store.conversation("c").archived_at is None
 
-        monkeypatch.setattr(time, "sleep", lambda _: None)
+        monkeypatch.setattr(clock, "pause", lambda _: None)
         changes[change](store)
         if change != "archive":
             with pytest.raises((NotTheOwner, UnknownConversation)):

@@ -1,15 +1,18 @@
 """What an agent is given, what is recorded about it, and what keeps it from being given anything."""
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
-from tests.conversation.stage import Stage, events_so_far, said, tell
+from tests.conversation.stage import GO, Stage, events_so_far, said, tell
 
 from bullpen.conversation.events import Said, TaskSet, Trouble, TurnEvent
 from bullpen.errors import NobodyToAsk
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.store.base import Store, Turn, TurnRecord
+from bullpen.team.file import load_team
+from bullpen.team.trust import Trust, settings_marks
 from bullpen.turn_events import Notice
 
 
@@ -37,7 +40,7 @@ async def test_prompt_and_system_text_are_recorded_exactly(stage: Stage, monkeyp
     assert "kim" in record.system
     assert "ship" in record.prompt
     assert record.report.message_bytes_cut == 0
-    assert "--member=" in " ".join(record.command)
+    assert "--turns=" in " ".join(record.command)
     assert b'"type"' in record.stream
     assert turn.usage is not None
     assert (turn.usage.cost_usd, turn.state, turn.failure) == (0.5, "done", None)
@@ -300,12 +303,13 @@ async def test_people_are_told_of_a_task_that_is_too_long_or_takes_all_of_a_mess
 
 
 async def test_what_was_said_after_the_message_that_is_answered_is_not_offered(team: Stage) -> None:
-    team.agent("a", [{"sleep": 0.3}, {"say": "I am a."}])
+    team.agent("a", [GO, {"say": "I am a."}])
     team.let_all_edit()
     async with team.open() as conversation:
         await conversation.say("First [NEXT: a]")
         await conversation.say("Second [NEXT: b]")
         await conversation.say("Third [NEXT: c]")
+        team.go()
         await conversation.until_quiet()
         records = await conversation.read(lambda store, id_: [store.record(id_, turn) for turn in ("2", "3")])
     prompts = [record.prompt for record in records if record]
@@ -486,3 +490,78 @@ async def test_the_hand_over_note_can_be_on_off_or_ones_own(stage: Stage, tmp_pa
         notes.append(stage.prompt("a"))
     assert ["[NEXT:" in note for note in notes] == [True, False, False]
     assert "Shout when done." in notes[2]
+
+
+async def test_what_an_older_claude_is_given_is_recorded_as_it_is_sent(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    program = stage.folder / "bin" / "claude"
+    refusal = "error: unknown option '--append-system-prompt-file'"
+    start = f"""#!/bin/sh\ncase "$*" in *--append-system-prompt-file*) echo "{refusal}" >&2; exit 1; esac\n"""
+    program.write_text(program.read_text().replace("#!/bin/sh\n", start))
+    stage.settings["prompts"] = "specification"
+    stage.person("kim")
+    stage.agent("a", agent="claude", system_instruction="You are Max.")
+
+    def read(store: Store, id_: str) -> list[TurnRecord]:
+        return [record for turn in store.turns(id_) if (record := store.record(id_, turn.id)) is not None]
+
+    async with stage.open() as conversation:
+        for text in ("One", "Two"):
+            await tell(conversation, f"{text} [NEXT: a]")
+        first, second = await conversation.read(read)
+        notices = [told.event for told in events_so_far(conversation, TurnEvent) if isinstance(told.event, Notice)]
+    assert (first.prompt, first.system) == ("[MESSAGE]\nOne", "You are Max."), "nobody knew it before"
+    start = "[SYSTEM]\nYou are Max.\n\n[CONTEXT]\n"
+    assert (second.prompt, second.system) == (f"{start}- kim -> a: One\n- a -> all: I am a.\n\n[MESSAGE]\nTwo", None)
+    assert len(notices) == 1
+    sent = [json.loads(prompt)["message"]["content"] for prompt in stage.prompts("a")]
+    assert sent == ["[SYSTEM]\nYou are Max.\n\n[MESSAGE]\nOne", second.prompt]
+
+
+async def test_the_rules_of_a_project_reach_a_member_and_are_named(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.person("kim")
+    stage.agent("a", [{"say": "Yes"}], agent="claude", cwd="part")
+    (stage.folder / "part").mkdir()
+    (stage.folder / "AGENTS.md").write_text("Be brief.\n@style.md")
+    (stage.folder / "style.md").write_text("Two spaces.")
+    (stage.folder / "part" / "CLAUDE.md").write_text("Be kind.")
+
+    record, _ = await record_of(stage, "Go [NEXT: a]")
+
+    assert record.system == "Be brief.\nTwo spaces.\n\nBe kind."
+    assert record.report.instruction_files == ("AGENTS.md", "style.md", "part/CLAUDE.md")
+
+
+async def test_what_a_program_reads_by_itself_is_named_and_not_given_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put_claude_on_the_path(monkeypatch)
+    stage.person("kim")
+    stage.agent("a", [{"say": "Yes"}], agent="claude", cwd="part", permissions="full")
+    (stage.folder / "part").mkdir()
+    (stage.folder / "AGENTS.md").write_text("Be brief.")
+    (stage.folder / "part" / "CLAUDE.md").write_text("Be kind.")
+
+    record, _ = await record_of(stage, "Go [NEXT: a]")
+
+    assert record.system == "Be brief."
+    assert (record.report.instruction_files, record.report.read_by_itself) == (("AGENTS.md",), ("part/CLAUDE.md",))
+    # Nobody has agreed to these settings, so it is started without the folder's, and without its rules.
+    settings = stage.folder / "part" / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{}")
+
+    record, _ = await record_of(stage, "Go [NEXT: a]")
+
+    assert record.system == "Be brief.\n\nBe kind."
+    loaded = load_team(stage.write())
+    Trust().remember(loaded.path, loaded.text, settings_marks(loaded.team, loaded.root))
+
+    record, _ = await record_of(stage, "Go [NEXT: a]")
+
+    assert record.system == "Be brief."

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.conversation.repository_stage import Repository, said
-from tests.conversation.stage import FAIL, Stage
+from tests.conversation.stage import FAIL, GO, Stage
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Said, Unapproved
 from bullpen.errors import NothingToReview
+from bullpen.testing.played import played
 from bullpen.view.state import conversation_view
 
 ADDS_A_LINE = "echo line >> a.py"
 REVIEWS: dict[str, Any] = {"reviews": "max", "until": "approved"}
-CHANGES, APPROVE = "Please add a test. [VERDICT: changes]", "Fine. [VERDICT: approve]"
+CHANGES, APPROVE = "Please add a test.\n[VERDICT: changes]", "Fine.\n[VERDICT: approve]"
+ESCAPED = APPROVE.replace("\n", r"\n")
 
 
 class Reviewed(Repository):
@@ -58,20 +61,49 @@ def state(conversation: Conversation) -> tuple[str, int]:
 
 
 async def test_a_loop_ends_with_the_reviewers_verdict(project: Reviewed) -> None:
-    project.reviewer(CHANGES, "Still no test. [VERDICT: changes]", APPROVE)
+    project.reviewer(CHANGES, "Still no test.\n[VERDICT: changes]", APPROVE)
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
         assert await senders(conversation) == ["kim", "max", "sarah", "max", "sarah", "max", "sarah", "bullpen"]
         assert await last(conversation) == (
             "sarah approved what max did, in round 3 of 5.\n\n"
             "What was asked for:\n- round 1 (turn 2): Please add a test.\n- round 2 (turn 4): Still no test.\n\n"
-            "What was done: 3 turns of max (1, 3, 5), 1 file, +3 −0. The diff: /diff 1..5, or bullpen diff 1..5"
+            "What was done: turns 1, 3 and 5 of max, 1 file, +3 −0. The diff: /diff 1..5, or bullpen diff 1..5"
         )
         assert state(conversation) == ("approved", 3)
         assert conversation.waits_for == "kim"
         messages = await conversation.messages(limit=100)
         assert messages[2].message.routing is not None
         assert messages[2].message.routing.resolved_addressees == ("max",)
+
+
+async def who_is_asked(conversation: Conversation, text: str = "And now?") -> str:
+    return conversation.route_of(text).reason
+
+
+async def test_what_a_person_says_after_a_review_goes_to_the_lead(project: Reviewed) -> None:
+    project.stage.settings["lead"] = "max"
+    project.reviewer(APPROVE, "[NEXT: kim] Hello.")
+    async with project.stage.open() as conversation:
+        await said(conversation, "@max Build it.")
+        assert state(conversation) == ("approved", 1)
+        assert await who_is_asked(conversation) == "max leads the team."
+        assert (await senders(conversation))[-1] == "bullpen"
+        await said(conversation, "@sarah Hello.")
+        assert await who_is_asked(conversation) == "sarah spoke to you last."
+
+
+async def test_while_a_person_decides_about_a_review_and_after_they_end_it_the_lead_is_asked(project: Reviewed) -> None:
+    project.stage.settings["lead"] = "max"
+    project.reviewer(CHANGES, most_rounds=1)
+    async with project.stage.open() as conversation:
+        await said(conversation, "@max Build it.")
+        assert state(conversation) == ("asking", 1)
+        assert await who_is_asked(conversation) == "max leads the team."
+        await conversation.reviews.end(None, by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("ended", 1)
+        assert await who_is_asked(conversation) == "max leads the team."
 
 
 async def test_the_reviewer_is_given_the_diff_and_told_how_to_judge(project: Reviewed) -> None:
@@ -88,36 +120,51 @@ async def test_the_reviewer_is_given_the_diff_and_told_how_to_judge(project: Rev
     assert "Please add a test." in built
 
 
-@pytest.mark.parametrize(("words", "expected"), [("LGTM, ship it.", "approved"), ("可以合并。", "approved")])
-async def test_plain_words_are_a_verdict(project: Reviewed, words: str, expected: str) -> None:
-    project.reviewer("Please fix the typo.", words)
-    async with project.stage.open() as conversation:
-        await said(conversation, "[NEXT: max] Build it.")
-        assert state(conversation) == (expected, 2)
+NO_VERDICT = "it has no verdict outside of code and quotes"
 
 
-async def test_an_unclear_verdict_is_a_persons_to_decide(project: Reviewed) -> None:
-    project.reviewer("I would approve if I knew more.", APPROVE)
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("LGTM, ship it.", NO_VERDICT),
+        ("可以合并。", NO_VERDICT),
+        ("Please fix the typo.", NO_VERDICT),
+        ("Fine. [VERDICT: approve]", "the verdict is not a line of its own at its end"),
+        (
+            "If the tests pass, then:\n[VERDICT: approve]",
+            "the line before the verdict leads in to it, and makes it part of a sentence",
+        ),
+        ("NACK\n\n[VERDICT: approve]", "its words ask for changes or refuse, and its verdict approves"),
+    ],
+)
+async def test_without_a_line_for_the_verdict_the_reviewer_is_asked_once_more_and_then_a_person(
+    project: Reviewed, words: str, why: str
+) -> None:
+    project.reviewer(words)
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
-        assert state(conversation) == ("asking", 1)
+        assert state(conversation) == ("asking", 2)
+        assert await senders(conversation) == ["kim", "max", "sarah", "bullpen", "sarah"]
+        assert (
+            f"sarah, your last reply has no clear verdict on what max did: {why}." in project.stage.prompts("sarah")[1]
+        )
         (decision,) = conversation_view(conversation).decisions
         assert (decision.kind, decision.member) == ("review", "max")
-        assert decision.text == "sarah's reply has no clear verdict. Should sarah be asked for its verdict again?"
-        await conversation.reviews.again(None, by="kim")
-        await conversation.until_quiet()
-        assert state(conversation) == ("approved", 2)
-        assert await senders(conversation) == ["kim", "max", "sarah", "bullpen", "sarah", "bullpen"]
-        assert "sarah, your last reply has no clear verdict on what max did." in project.stage.prompts("sarah")[1]
-        assert "- round 1 (turn 2, no clear verdict): I would approve if I knew more." in await last(conversation)
+        assert decision.text == (
+            f"sarah was asked twice, and gave no clear verdict: {why}. Should sarah be asked for its verdict again?"
+        )
 
 
-async def test_verdicts_that_differ_are_not_clear(project: Reviewed) -> None:
-    project.reviewer("Its comment says [VERDICT: approve], but I say [VERDICT: changes]")
+async def test_an_unclear_verdict_can_be_made_clear(project: Reviewed) -> None:
+    project.reviewer("I would approve if I knew more.", "Hm.", APPROVE)
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
-        assert state(conversation) == ("asking", 1)
-        assert "several verdicts that differ" in conversation_view(conversation).decisions[0].text
+        assert state(conversation) == ("asking", 2)
+        await conversation.reviews.again(None, by="kim")
+        await conversation.until_quiet()
+        assert state(conversation) == ("approved", 3)
+        assert await senders(conversation) == ["kim", "max", *(["sarah", "bullpen"] * 3)]
+        assert "- round 1 (turn 2, no clear verdict): I would approve if I knew more." in await last(conversation)
 
 
 async def test_nobody_elses_verdict_counts(project: Reviewed) -> None:
@@ -138,7 +185,7 @@ async def test_nobody_elses_verdict_counts(project: Reviewed) -> None:
 
 
 async def test_at_the_cap_a_person_lets_it_go_on_once(project: Reviewed) -> None:
-    project.reviewer(CHANGES, "Still red. [VERDICT: changes]", "Not yet. [VERDICT: changes]", APPROVE, most_rounds=2)
+    project.reviewer(CHANGES, "Still red.\n[VERDICT: changes]", "Not yet.\n[VERDICT: changes]", APPROVE, most_rounds=2)
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
         assert state(conversation) == ("asking", 2)
@@ -168,7 +215,8 @@ async def test_a_person_ends_it_without_an_approval(project: Reviewed) -> None:
 
 async def test_an_approval_counts_for_the_files_that_it_was_given_for(project: Reviewed) -> None:
     wait = f"while [ ! -e {project.stage.folder / 'go'} ]; do sleep 0.02; done"
-    project.agent("sarah", f"{wait}; echo '{APPROVE}'", permissions="read-only", workspace="shared", **REVIEWS)
+    approve = f"printf '%b\\n' '{ESCAPED}'; exit"
+    project.agent("sarah", f"{wait}; {approve}", permissions="read-only", workspace="shared", **REVIEWS)
     async with project.stage.open() as conversation:
         await conversation.say("[NEXT: max] Build it.")
         while not any(running.turn.member == "sarah" for running in conversation.running.values()):
@@ -183,7 +231,7 @@ async def test_an_approval_counts_for_the_files_that_it_was_given_for(project: R
 
 
 async def test_a_stale_approval_at_the_cap_is_a_persons_to_decide(project: Reviewed) -> None:
-    project.agent("sarah", f"echo more >> b.py; echo '{APPROVE}'", workspace="shared", **REVIEWS)
+    project.agent("sarah", f"echo more >> b.py; printf '%b\\n' '{ESCAPED}'; exit", workspace="shared", **REVIEWS)
     project.stage.members["sarah"]["most_rounds"] = 1
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
@@ -251,7 +299,7 @@ async def test_without_recorded_files_it_is_always_reviewed(stage: Stage) -> Non
     async with stage.open() as conversation:
         await said(conversation, "[NEXT: max] Make a plan.")
         assert state(conversation) == ("approved", 2)
-        assert "What was done: 2 turns of max (1, 3)." in await last(conversation)
+        assert "What was done: turns 1 and 3 of max." in await last(conversation)
 
 
 async def test_what_was_done_in_a_workspace_of_its_own_is_reviewed_when_it_is_merged(project: Reviewed) -> None:
@@ -278,6 +326,23 @@ async def test_a_review_survives_a_restart(project: Reviewed) -> None:
     assert any(isinstance(event, Unapproved) for event in events)
 
 
+@pytest.mark.parametrize("has_left", [True, False])
+async def test_a_review_ends_when_its_reviewer_has_left_the_team_file(project: Reviewed, has_left: bool) -> None:
+    project.reviewer(CHANGES, APPROVE, most_rounds=1)
+    project.stage.agent("eva", "Hello.")
+    async with project.stage.open() as conversation:
+        await said(conversation, "[NEXT: max] Build it.")
+        assert state(conversation) == ("asking", 1)
+    if has_left:
+        del project.stage.members["sarah"]
+    async with project.stage.open(resume=conversation.id) as again:
+        await said(again, "[NEXT: eva] Who is here?")
+        assert [*again.progress.reviews] == ([] if has_left else ["max"])
+        if has_left:
+            with pytest.raises(NothingToReview):
+                await again.reviews.again(None, by="kim")
+
+
 async def test_a_failed_review_is_retried_or_decided(project: Reviewed) -> None:
     project.stage.agent("sarah", FAIL, FAIL, APPROVE, **REVIEWS)
     async with project.stage.open() as conversation:
@@ -295,12 +360,12 @@ async def test_a_failed_review_is_retried_or_decided(project: Reviewed) -> None:
 
 
 async def test_a_missing_verdict_can_be_asked_for(project: Reviewed) -> None:
-    project.reviewer("Hm.", APPROVE)
+    project.reviewer("Hm.", "Hm!", APPROVE)
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: max] Build it.")
-        assert state(conversation) == ("asking", 1)
+        assert state(conversation) == ("asking", 2)
         await said(conversation, "@sarah So, what is your verdict?")
-        assert state(conversation) == ("approved", 1)
+        assert state(conversation) == ("approved", 2)
         assert conversation_view(conversation).decisions == ()
 
 
@@ -383,9 +448,13 @@ async def test_a_builder_that_asks_another_in_a_later_round_is_still_waited_for(
 async def test_only_a_person_gives_more_rounds(project: Reviewed) -> None:
     project.builder_says("[NEXT: sarah]")
     project.reviewer(CHANGES, most_rounds=1)
-    project.stage.agent("carol", [{"sleep": 1}, {"say": "Once more. [NEXT: max]"}])
+    project.stage.agent("carol", [GO, {"say": "Once more. [NEXT: max]"}])
     async with project.stage.open() as conversation:
-        await said(conversation, "[NEXT: max, carol] Build it.")
+        await conversation.say("[NEXT: max, carol] Build it.")
+        while "max" not in conversation.progress.reviews or state(conversation) != ("asking", 1):
+            await asyncio.sleep(0.01)
+        project.stage.go()
+        await conversation.until_quiet()
         assert sorted(await senders(conversation)) == ["carol", "kim", "max", "max", "sarah"]
         assert state(conversation) == ("asking", 1)
         await said(conversation, "[NEXT: max] Go on.")
@@ -393,13 +462,13 @@ async def test_only_a_person_gives_more_rounds(project: Reviewed) -> None:
 
 
 VERDICTS = {
-    "Fine. [VERDICT: approve]": "approve",
-    "LGTM": "approve",
-    "No. [VERDICT: changes]": "changes",
-    "Please fix the typo.": "changes",
-    "Hm.": "unclear",
-    "LGTM, but the tests fail.": "unclear",
-    "[VERDICT: approve] [VERDICT: changes]": "unclear",
+    "Fine.\n[VERDICT: approve]": "approve",
+    "No.\n[VERDICT: changes]": "changes",
+    "LGTM": "unclear",
+    "Please fix the typo.": "unclear",
+    "I cannot give a [VERDICT: approve]": "unclear",
+    "I cannot approve this.\n[VERDICT: approve]": "unclear",
+    "[VERDICT: changes]\n[VERDICT: approve]": "unclear",
 }
 
 
@@ -415,7 +484,7 @@ def test_only_the_reviewer_ends_a_review_and_only_with_an_approval(
     replies: list[str], built: list[str], most: int
 ) -> None:
     async def story() -> None:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, played():
             stage = Stage(Path(folder))
             stage.limits["identical_replies"] = 99
             stage.people_and_agents("kim", "")
@@ -424,11 +493,13 @@ def test_only_the_reviewer_ends_a_review_and_only_with_an_approval(
             async with stage.open() as conversation:
                 await said(conversation, "[NEXT: max] Build it.")
                 all_senders, (final, rounds) = await senders(conversation), state(conversation)
-        given_verdicts = [VERDICTS[replies[min(number, len(replies) - 1)]] for number in range(rounds)]
-        assert all(verdict == "changes" for verdict in given_verdicts[:-1])
-        assert final == ("approved" if given_verdicts[-1] == "approve" else "asking")
-        assert rounds <= most
-        assert (all_senders.count("sarah"), all_senders.count("max")) == (rounds, rounds)
-        assert final == "approved" or given_verdicts[-1] == "unclear" or rounds == most
+        given = [VERDICTS[replies[min(number, len(replies) - 1)]] for number in range(rounds)]
+        assert "approve" not in given[:-1]
+        assert final == ("approved" if given[-1] == "approve" else "asking")
+        # It is asked once more after a reply that is not clear, and a person after the next one like that.
+        assert ("unclear", "unclear") not in [*pairwise(given)][:-1]
+        assert rounds <= most + given.count("unclear")
+        asked_again = given[:-1].count("unclear")
+        assert (all_senders.count("sarah"), all_senders.count("max")) == (rounds, rounds - asked_again)
 
     asyncio.run(story())

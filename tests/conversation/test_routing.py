@@ -1,7 +1,9 @@
 """Who answers, in which order, and what each of them sees."""
 
+import asyncio
+
 import pytest
-from tests.conversation.stage import HANG, Stage, events_so_far, said, tell, until_at_work, waiting
+from tests.conversation.stage import GO, HANG, Stage, events_so_far, said, tell, until_at_work, waiting
 
 from bullpen.conversation.events import Dropped, HandOverMissed, Queued, Said, TaskSet
 from bullpen.errors import NothingSaid, UnknownSender
@@ -32,11 +34,15 @@ async def test_a_relay_shows_each_the_reply_before_and_the_message_that_began_it
 
 async def test_those_who_answer_in_parallel_do_not_see_each_other_and_a_later_turn_sees_both(stage: Stage) -> None:
     stage.person("kim")
-    stage.agent("a", [{"say": "Red"}, {"sleep": 0.3}])
+    stage.agent("a", [{"say": "Red"}, GO])
     stage.agent("b", "Blue")
     stage.agent("c", "Green")
     async with stage.open() as conversation:
-        await tell(conversation, "A colour? [NEXT: a & b, c]")
+        await conversation.say("A colour? [NEXT: a & b, c]")
+        while conversation.message_count < 2:
+            await asyncio.sleep(0.005)
+        stage.go()
+        await conversation.until_quiet()
         assert (await said(conversation))[1:] == ["b: Blue", "a: Red", "c: Green"]
         await tell(conversation, "And now? [NEXT: b]")
     assert "Blue" not in stage.prompts("a")[0]
@@ -223,8 +229,19 @@ async def test_a_relay_goes_on_waiting_for_a_person_who_names_nobody(stage: Stag
 
 async def test_a_mention_is_asked_as_by_a_marker_and_several_in_order(team: Stage) -> None:
     async with team.open() as conversation:
-        assert (await tell(conversation, "Look, @b"))[1:] == ["b: I am b."]
+        assert (await tell(conversation, "@b, look"))[1:] == ["b: I am b."]
         assert (await tell(conversation, "@b and then @a"))[3:] == ["b: I am b.", "a: I am a."]
+
+
+async def test_a_mention_later_in_a_message_answers_after_the_lead(team: Stage) -> None:
+    async with team.open() as conversation:
+        assert (await tell(conversation, "Add a thing, and @b too"))[1:] == ["a: I am a.", "b: I am b."]
+    assert "I am a." in team.prompt("b")
+
+
+async def test_an_urgent_last_step_does_not_reverse_its_relay(team: Stage) -> None:
+    async with team.open() as conversation:
+        assert (await tell(conversation, "Look [NEXT: a, b!P1]"))[1:] == ["a: I am a.", "b: I am b."]
 
 
 async def test_a_mention_in_a_reply_asks_nobody_and_is_offered(stage: Stage) -> None:
@@ -300,11 +317,13 @@ async def test_a_relay_through_a_person_goes_on_although_it_was_paused_and_opene
 
 async def test_a_word_before_ones_place_in_the_relay_does_not_take_it(stage: Stage) -> None:
     stage.people_and_agents("kim", "b c")
-    stage.agent("a", [{"say": "Looking"}, {"sleep": 0.3}])
+    stage.agent("a", [{"say": "Looking"}, GO])
     async with stage.open() as conversation:
         await conversation.say("Look, let me decide, build. [NEXT: a, kim, b]")
         await until_at_work(conversation, "a")
-        await tell(conversation, "By the way [NEXT: c]")
+        await conversation.say("By the way [NEXT: c]")
+        stage.go()
+        await conversation.until_quiet()
         assert waiting(conversation) == ["kim", "b"]
         assert (await tell(conversation, "Yes, do."))[-1] == "b: I am b."
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,9 @@ def continue_by_hand(file: Path) -> bytes:
     """Continue a session as a person does with the CLI itself, and return what is in its file then."""
     with file.open("ab") as opened:
         opened.write(BY_HAND)
+    # Nobody types within the millisecond in which a turn ends.
+    later = time.time_ns() + 1_000_000_000
+    os.utime(file, ns=(later, later))
     return file.read_bytes()
 
 

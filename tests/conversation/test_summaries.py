@@ -12,6 +12,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Said, SummaryDropped
 from bullpen.errors import BullpenError, NothingToSumUp
 from bullpen.routing.summaries import Summary, covered_by
+from bullpen.testing.clock import ManualClock
 from bullpen.view.decided import decisions_in
 from bullpen.view.explanation import Explanation, explain
 
@@ -364,7 +365,8 @@ def test_none_is_asked_for_by_itself_that_could_not_begin(old: Stage, obstacle: 
     asyncio.run(play())
 
 
-def test_explain_says_which_summary_a_turn_was_given(old: Stage) -> None:
+def test_explain_says_which_summary_a_turn_was_given(old: Stage, clock: ManualClock) -> None:
+    # The clock stands still: a turn and its reply are in the same millisecond.
     async def play() -> Explanation:
         async with old.open() as conversation:
             await notes(conversation, "one", "two", "three", "four", "five", "six")

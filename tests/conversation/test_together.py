@@ -8,6 +8,7 @@ import pytest
 from tests.conversation.remembering import RememberingStage
 from tests.conversation.stage import (
     FAIL,
+    GO,
     HANG,
     Script,
     Stage,
@@ -87,7 +88,7 @@ async def test_in_folders_of_their_own_builders_work_at_the_same_time(stage: Sta
 
 
 async def test_folders_of_one_repository_are_one_workspace(stage: Stage) -> None:
-    (stage.folder / "repo" / ".git").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", stage.folder / "repo"], check=True)
     for folder in ("one", "two"):
         (stage.folder / "repo" / folder).mkdir()
     stage.people_and_agents("kim", "r")
@@ -111,11 +112,12 @@ def test_where_a_workspace_is(tmp_path: Path) -> None:
     (worktree / "in").mkdir()
     link.symlink_to(repository / "deep")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / ".git").mkdir()
 
     assert workspace_of(repository / "deep" / "down") == str(repository)
     assert workspace_of(worktree / "in") == str(worktree), "a worktree is a workspace of its own"
     assert workspace_of(link / "down") == str(repository)
-    assert workspace_of(tmp_path / "not there") == str(tmp_path / "not there")
+    assert workspace_of(tmp_path / "not there") == str(tmp_path / "not there"), "an empty .git is no repository"
     assert workspace_of(tmp_path / "circle").startswith(str(tmp_path))
     members = [
         Member(name="a", type="ai", permissions="edit", cwd="repo/deep"),
@@ -296,7 +298,7 @@ async def test_what_ran_side_by_side_when_it_closed_is_asked_about(stage: Stage)
         assert sorted((await said(again))[3:]) == ["a: Done.", "b: I am b.", "r: Read."]
 
 
-SLOW: Script = [{"say": "half of it\n"}, {"sleep": 0.5}, {"say": "all of it"}]
+SLOW: Script = [{"say": "half of it\n"}, GO, {"say": "all of it"}]
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex"])
@@ -314,6 +316,7 @@ async def test_who_remembers_is_given_everything_once(remembering: RememberingSt
         await conversation.say("three [NEXT: m]")
         await conversation.say("four [NEXT: s]")
         await until(conversation, "s")
+        stage.go()
         await conversation.until_quiet()
         await tell(conversation, "five [NEXT: m]")
     assert stage.origins("m") == ["new", "resumed", "resumed"]

@@ -57,6 +57,23 @@ async def test_a_call_and_a_marker_that_say_the_same_count_once(stage: Stage, pl
         ]
 
 
+async def test_an_agent_sees_who_is_in_its_team_and_what_they_do_now(
+    stage: Stage, plays: Callable[..., list[str]]
+) -> None:
+    heard = plays(a=[("team", {}), "I am a."], b=["I am b."])
+    stage.members["b"]["role"] = "reviews\nit"
+    stage.members["a"]["may_address"] = ["kim"]
+    async with stage.open() as conversation:
+        await tell(conversation, "[NEXT: a, b] Go.")
+
+    (told,) = heard
+    assert told.splitlines() == [
+        "- kim, person",
+        "- a, agent: this is you",
+        "- b, agent: reviews it; waits for its turn; you may not hand over to it",
+    ]
+
+
 async def test_a_call_beside_best_of_several_is_not_followed_and_that_is_said(
     stage: Stage, plays: Callable[..., list[str]]
 ) -> None:

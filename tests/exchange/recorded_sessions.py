@@ -1,11 +1,11 @@
-"""Sessions that the genuine CLIs wrote, in homes of their own: see tests/recordings/sessions."""
+"""Sessions that the genuine CLIs wrote, in homes of their own: see tests/agents/recordings/sessions."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "sessions"
+RECORDINGS = Path(__file__).parents[1] / "agents" / "recordings" / "sessions"
 HOMES = {
     "claude": "CLAUDE_CONFIG_DIR",
     "codex": "CODEX_HOME",

@@ -95,7 +95,7 @@ def test_json_has_everything(store: SqliteStore) -> None:
 
     first, second = json.loads(exported(store, "json"))["conversation"]["changes"]
 
-    named = {"path": "login.py", "rawPath": "", "renamedFrom": "", "rawRenamedFrom": ""}
+    named = {"path": "login.py", "rawPath": "", "renamedFrom": "", "rawRenamedFrom": "", "isPerhapsAPersons": False}
     assert first.pop("changes") == {
         "folder": "/p",
         "before": "a" * 40,
@@ -123,6 +123,8 @@ def test_json_has_everything(store: SqliteStore) -> None:
         ],
         "patch": PATCH,
         "patchIsCut": False,
+        "programs": [],
+        "digests": [],
         "note": "",
     }
     assert first == {

@@ -91,9 +91,8 @@ def test_a_conversation_is_one_page_that_loads_nothing(tmp_path: Path) -> None:
 
 
 def test_nothing_that_was_said_is_markup(tmp_path: Path) -> None:
-    evil = (
-        """</div></article><script>alert(1)</script><img src=x onerror='a' "> &amp; <style>*{}</style> \x1b[31m\x00"""
-    )
+    evil = """</div></article><script>alert(1)</script><img src=x onerror='a' "> &amp; <style>*{}</style>"""
+    evil += " \x1b[31m\x00\u202e"
     speaker = Speaker(role_id="m", role_name=evil, type="ai")
     with SqliteStore(tmp_path / "a.db") as store:
         store.create("c<b>", team=evil, team_file="", started_at=1, team_task=evil)
@@ -106,7 +105,7 @@ def test_nothing_that_was_said_is_markup(tmp_path: Path) -> None:
     assert page.tags <= OUR_TAGS
     assert not {name for name, _ in page.attributes} & {"src", "onerror", "style"}
     # An entity is what it stands for, as in any Markdown.
-    shown = evil.replace("\x1b", "\ufffd").replace("\0", "\ufffd").replace("&amp;", "&")
+    shown = evil.replace("\x1b", "␛").replace("\0", "␀").replace("\u202e", "⟨U+202E⟩").replace("&amp;", "&")
     assert page.said[-1].strip() == shown
 
 

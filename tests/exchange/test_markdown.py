@@ -17,7 +17,7 @@ from bullpen.testing.conversations import write_example
 BEGINNING = """\
 # Where do we start?
 
-quiet-river-4f2a · Team Builders · 2025-03-03 09:00 UTC · 6 messages
+quiet-river-4f2a · Team Builders · 2025-03-03 09:00 UTC · 6 messages · ○ asleep
 
 Messages are quoted word for word. A heading inside a quote is part of the message.
 

@@ -1,12 +1,14 @@
 """Files are put back exactly, or nothing is touched."""
 
+import os
+import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests import forked
 from tests.files.random_turns import files_in, others_in
 from tests.files.stage import FILES, repository, told, turn, workspace, write
 
@@ -21,7 +23,7 @@ import msgspec
 from bullpen.file_changes import FolderChanges
 from bullpen.files import apply, present
 from tests.files.stage import workspace
-from tests.torture.killing_itself import dying, wrap
+from proofs.torture.killing_itself import dying, wrap
 root, times, step = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 changes = msgspec.json.decode(sys.stdin.buffer.read(), type=FolderChanges)
 wrap(apply.os, step, dying(times, lambda: None), before=times % 2 == 0)
@@ -72,12 +74,12 @@ def test_a_folder_of_somebody_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     (place.root / "gone.txt").unlink()
     write(place.root, {"gone.txt/inside": b"x"})
     changes = place.compare(before.id, place.snapshot().id)
-    write(place.root, {"gone.txt/of a person": b"y"})
+    write(place.root, {"gone.txt/deeper/of a person": b"y"})
 
     with pytest.raises(FilesDiffer, match=r"gone\.txt"):
         place.apply(changes.files, back=True)
 
-    (place.root / "gone.txt" / "of a person").unlink()
+    (place.root / "gone.txt" / "deeper" / "of a person").unlink()
     (place.root / "gone.txt" / "empty" / "folders").mkdir(parents=True)
     place.apply(changes.files, back=True)
     assert (place.root / "gone.txt").read_bytes() == FILES["gone.txt"]
@@ -97,7 +99,42 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     assert (tmp_path / "outside" / "deep.txt").read_bytes() == b"x"
 
 
-@pytest.mark.parametrize("path", ["../outside", "/etc/outside", ".git/hooks/x", "a/../../outside", "", "a//b", "."])
+def test_nothing_behind_a_link_is_removed(tmp_path: Path) -> None:
+    place = workspace(repository(tmp_path / "root"))
+    changes = turn(place, {"made/new.txt": b"x"})
+    write(tmp_path / "outside", {"new.txt": b"x"})
+    (place.root / "made" / "new.txt").unlink()
+    (place.root / "made").rmdir()
+    (place.root / "made").symlink_to(tmp_path / "outside")
+
+    place.apply(changes.files, back=True)
+
+    assert (tmp_path / "outside" / "new.txt").read_bytes() == b"x", "it is another file with the same contents"
+    assert (place.root / "made").is_symlink()
+
+
+def test_a_file_of_which_git_gives_only_half_is_not_put_into_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path / "root")
+    changes = turn(workspace(root), {"kept.txt": b"x"})
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    half = programs / "git"
+    script = 'case "$*" in *--batch=*) "$GIT" "$@" | head -c 10;; *) exec "$GIT" "$@";; esac'
+    half.write_text(f"#!/bin/sh\nGIT={shutil.which('git')}\n{script}\n", encoding="utf-8")
+    half.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+    with pytest.raises(FilesFailed, match="its output ended too early"):
+        workspace(root).apply(changes.files, back=True)
+
+    assert (root / "kept.txt").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside", "/etc/outside", ".git/hooks/x", "a/.GIT/x", "a/../../outside", "", "a//b", "."]
+)
 def test_nothing_outside_is_written(tmp_path: Path, path: str) -> None:
     place = workspace(repository(tmp_path / "root"))
     changes = turn(place, {"new": b"x"})
@@ -127,6 +164,34 @@ def test_permissions_stay_but_for_the_right_to_run(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o750
 
 
+def test_what_was_removed_comes_back_with_usual_permissions(tmp_path: Path) -> None:
+    place = workspace(repository(tmp_path / "root"))
+    (place.root / "edited.txt").chmod(0o755)
+    changes = turn(place, {"edited.txt": None, "kept.txt": None})
+    (tmp_path / "usual").touch()
+    usual = (tmp_path / "usual").stat().st_mode & 0o777
+
+    place.apply(changes.files, back=True)
+
+    assert (place.root / "kept.txt").stat().st_mode & 0o777 == usual
+    assert (place.root / "edited.txt").stat().st_mode & 0o777 == usual | (usual & 0o444) >> 2
+
+
+def test_a_link_gives_its_permissions_to_no_file(tmp_path: Path) -> None:
+    place = workspace(repository(tmp_path / "root"))
+    write(tmp_path, {"outside": b"x"})
+    (tmp_path / "outside").chmod(0o600)
+    before = place.snapshot()
+    (place.root / "kept.txt").unlink()
+    (place.root / "kept.txt").symlink_to(tmp_path / "outside")
+    changes = place.compare(before.id, place.snapshot().id)
+    (tmp_path / "usual").touch()
+
+    place.apply(changes.files, back=True)
+
+    assert (place.root / "kept.txt").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 def test_contents_that_are_lost_are_said_before_anything_is_touched(tmp_path: Path) -> None:
     place = workspace(repository(tmp_path / "root"))
     changes = turn(place, {"edited.txt": b"x\n", "new": b"x"})
@@ -141,7 +206,7 @@ def test_contents_that_are_lost_are_said_before_anything_is_touched(tmp_path: Pa
 
 
 @pytest.mark.parametrize("step", ["fsync", "rename", "unlink", "open"])
-@pytest.mark.parametrize("times", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize("times", [1, 2, 4, 8])
 def test_killed_in_the_middle_it_is_completed_by_doing_it_again(tmp_path: Path, step: str, times: int) -> None:
     place = workspace(repository(tmp_path / "root"))
     before = files_in(place.root)
@@ -149,7 +214,7 @@ def test_killed_in_the_middle_it_is_completed_by_doing_it_again(tmp_path: Path, 
     after = files_in(place.root)
 
     command = [sys.executable, "-c", KILLED, str(place.root), str(times), step]
-    done = subprocess.run(command, input=msgspec.json.encode(changes), cwd=Path(__file__).parents[2], check=False)
+    done = forked.run(command, input=msgspec.json.encode(changes), cwd=Path(__file__).parents[2], check=False)
 
     assert done.returncode == -signal.SIGKILL or (times > 4 and done.returncode == 0)
     found = files_in(place.root)

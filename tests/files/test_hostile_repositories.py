@@ -7,6 +7,8 @@ import pytest
 from tests.files.random_turns import git
 from tests.files.stage import repository, told, turn, workspace, write
 
+from bullpen.files.worktree import why_no_worktree
+
 SETTINGS = (
     *("core.fsmonitor", "core.hooksPath", "core.editor", "core.pager", "core.sshCommand", "core.askPass"),
     *("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.external", "diff.evil.command"),
@@ -92,6 +94,29 @@ def test_settings_of_the_environment_do_not_matter(tmp_path: Path, monkeypatch: 
 
     assert told(turn(place, {"edited.txt": b"x"})) == {"edited.txt": "changed"}
     assert not mark.exists()
+
+
+def test_nothing_is_fetched_that_a_partial_clone_lacks(tmp_path: Path) -> None:
+    root = repository(tmp_path / "root")
+    trap, mark = tmp_path / "trap", tmp_path / "mark"
+    trap.write_text(f"#!/bin/sh\ntouch '{mark}'\n", encoding="utf-8")
+    trap.chmod(0o755)
+    commit = git(root, "rev-parse", "HEAD").decode().strip()
+    for name, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": str(repository(tmp_path / "origin")),
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": str(trap),
+    }.items():
+        git(root, "config", name, value)
+    (root / ".git" / "objects" / commit[:2] / commit[2:]).unlink()
+
+    assert "damaged" in why_no_worktree(root)
+    assert not mark.exists()
+    with contextlib.suppress(AssertionError):
+        git(root, "log")
+    assert mark.exists(), "the trap springs where it is not forbidden"
 
 
 def test_a_git_in_the_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

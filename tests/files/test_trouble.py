@@ -1,6 +1,5 @@
 """Whatever is wrong with a folder, a disk or git: nothing is raised, and what is not known is said."""
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -10,10 +9,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests import forked
 from tests.files.stage import FILES, repository, told, turn, workspace, write
 
 from bullpen.errors import FilesError, FilesFailed, FilesNotKept
-from bullpen.files.git import Git
+from bullpen.files.git import Git, GitFailed, persons_setting
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.testing.read_only import run_on_read_only_media
 
@@ -78,7 +78,7 @@ print(repr(taken.id), taken.note)
 
 
 def run(command: list[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    return forked.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
 
 
 def test_without_git_names_and_sizes_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +157,7 @@ def test_a_place_to_keep_it_that_cannot_be_made(tmp_path: Path) -> None:
     assert taken.note.startswith("What is in ")
 
 
+@pytest.mark.foreign
 def test_read_only_media(tmp_path: Path) -> None:
     root = repository(tmp_path / "media" / "root")
     program = [sys.executable, "-c", READ_ONLY, str(root)]
@@ -168,6 +169,7 @@ def test_read_only_media(tmp_path: Path) -> None:
     assert nowhere.stdout.startswith("'' What is in "), nowhere
 
 
+@pytest.mark.foreign
 def test_a_disk_that_is_full_in_the_middle(tmp_path: Path) -> None:
     root = repository(tmp_path / "root")
     unshare = shutil.which("unshare")
@@ -210,17 +212,23 @@ def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
 
 def test_killed_in_the_middle_of_a_snapshot(tmp_path: Path) -> None:
     root = repository(tmp_path / "root")
-    random = Random(3)
-    for number in range(8):
+    home, random = tmp_path / "home", Random(3)
+    for number in range(4):
         write(root, {f"{number}/{inner}": random.randbytes(2000) for inner in range(100)})
-        command = [sys.executable, "-c", READ_ONLY, str(root), str(tmp_path / "home")]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(random.uniform(0.2, 0.6))
+        command = [sys.executable, "-c", READ_ONLY, str(root), str(home)]
+        wanted = entries(home) + random.randrange(1, 100)
+        with forked.start(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None and entries(home) < wanted:
+                pass
             process.kill()
         expected = FolderSnapshots(tmp_path / f"other{number}").workspace(root).snapshot()
         assert workspace(root).snapshot() == expected
         assert expected.note == ""
+
+
+def entries(folder: Path) -> int:
+    """Return how many files and folders are below a folder."""
+    return sum(len(folders) + len(files) for _, folders, files in os.walk(folder))
 
 
 def test_many_at_once(tmp_path: Path) -> None:
@@ -239,6 +247,7 @@ def test_many_at_once(tmp_path: Path) -> None:
     assert len(set(found)) == 1
 
 
+@pytest.mark.foreign
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     root = repository(tmp_path / "root")
     setpriv = shutil.which("setpriv")
@@ -260,7 +269,8 @@ def test_of_two_at_once_the_one_that_could_open_everything_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "git"
-    program.write_text('#!/bin/sh\ncase "$*" in *loud*) echo "warning: could not open directory x" >&2;; esac\n')
+    words = "warning: could not open directory 'x/': Permission denied"
+    program.write_text(f'#!/bin/sh\ncase "$*" in *loud*) echo "{words}" >&2;; esac\n')
     program.chmod(0o700)
     git = Git(str(program), tmp_path, root=tmp_path)
 
@@ -275,7 +285,7 @@ def test_of_two_at_once_the_one_that_could_open_everything_hides_nothing(
     monkeypatch.setattr("bullpen.files.git.CHUNK_BYTES", Meanwhile())
     git.run("quiet")
 
-    assert git.cannot_open
+    assert git.cannot_open == {b"x"}
 
 
 def test_special_files_are_left_alone(tmp_path: Path) -> None:
@@ -293,3 +303,15 @@ def test_special_files_are_left_alone(tmp_path: Path) -> None:
     (place.root / "edited.txt").unlink()
     place.apply(changes.files, back=True)
     assert (place.root / "edited.txt").read_bytes() == FILES["edited.txt"]
+
+
+@pytest.mark.parametrize("settings", [(), ("-c", "core.bare=false")])
+def test_the_command_that_failed_is_named(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    root = repository(tmp_path / "root")
+
+    with pytest.raises(GitFailed, match="git cat-file: "):
+        Git("git", root / ".git", root=root).run(*settings, "cat-file", "blob", "nothing")
+
+
+def test_without_git_a_person_has_set_nothing(tmp_path: Path) -> None:
+    assert persons_setting(str(tmp_path / "no git"), tmp_path, "core.excludesFile") == ""

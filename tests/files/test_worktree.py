@@ -49,11 +49,12 @@ def test_it_is_removed_also_when_its_repository_is_gone(tmp_path: Path) -> None:
         ("chmod -R u+w .git; for file in .git/objects/??/*; do : > $file; done", "its last commit COMMIT cannot be"),
         (": > .git/refs/heads/main", "git symbolic-ref: No such ref: HEAD"),
         ("echo COMMIT > .git/HEAD; rm -rf .git/objects/??", "its last commit COMMIT cannot be read"),
-        ("echo nonsense > .git/HEAD", "git symbolic-ref: not a git repository: '"),
-        ("rm -rf .git/objects", "git symbolic-ref: not a git repository: '"),
+        ("echo nonsense > .git/HEAD", "ROOT/.git has no valid HEAD"),
+        ("rm -rf .git/objects", "ROOT/.git has no folder objects"),
+        ("rm -rf .git/refs", "ROOT/.git has no folder refs"),
         ("echo '[core' > .git/config", "git symbolic-ref: bad config line 1 in file "),
-        ("rm .git/HEAD", "ROOT/.git has no HEAD"),
-        ("rm -rf .git; echo 'gitdir: /nowhere' > .git", "ROOT/.git names a folder that is not there"),
+        ("rm .git/HEAD", "ROOT/.git has no valid HEAD"),
+        ("rm -rf .git; echo 'gitdir: /nowhere' > .git", "ROOT/.git names no git folder"),
     ],
 )
 def test_what_is_wrong_with_a_damaged_repository_is_said(tmp_path: Path, harm: str, what: str) -> None:

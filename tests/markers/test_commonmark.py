@@ -67,9 +67,8 @@ def differences(seed: int) -> Iterator[str | None]:
             yield difference(text, visible, name, place)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_code_and_quotes_are_where_markdown_it_finds_them(seed: int) -> None:
-    found = Counter(differences(seed))
+def test_code_and_quotes_are_where_markdown_it_finds_them() -> None:
+    found = Counter(differences(seed=1))
 
     assert found["without a name"] <= MOST_THAT_DIFFER * found.total()
     assert set(found) - {None, "without a name"} == {

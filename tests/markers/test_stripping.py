@@ -78,7 +78,7 @@ def test_collapse_leaves_what_only_python_takes_for_white_space(character: str) 
 
 
 def test_another_word_for_whitespace_is_an_error() -> None:
-    with pytest.raises(ValueError, match="whitespace must be 'preserve' or 'collapse', got 'trim'"):
+    with pytest.raises(ValueError, match="whitespace must be 'preserve', 'collapse' or 'specification', got 'trim'"):
         strip_all_markers("x", "trim")  # type: ignore[arg-type]
 
 

@@ -18,6 +18,11 @@ MINE = Price(input=1.0, output=4.0, cached=0.5)
 MILLION = 1_000_000
 
 
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+
+
 def test_our_list_has_a_day_and_prices_that_can_be() -> None:
     ours = our_list()
 

@@ -105,12 +105,16 @@ def test_members_who_are_asked_together_begin_together_whatever_they_may_edit() 
     assert begin(*group[1:], beside=situation(group[0])) == ["b", "c"], "a limit let one begin before the others"
 
 
-def test_within_a_message_an_intent_comes_before_the_order() -> None:
-    later, first = turn("r"), turn("s", step=1, intent=1)
+def test_no_intent_reverses_a_relay() -> None:
+    first, urgent = turn("r"), turn("s", step=1, intent=1)
 
-    assert begin(later, first) == ["s"]
-    assert begin(turn("r", intent=1), turn("s", intent=3)) == ["r"]
-    assert begin(later, beside=situation(first)) == []
+    assert begin(first, urgent) == ["r"]
+    assert begin(turn("r", intent=3), turn("s", step=1)) == ["r"]
+    assert begin(first, beside=situation(urgent)) == []
+
+
+def test_within_a_group_an_intent_comes_before_the_order() -> None:
+    assert begin(turn("s", intent=3), turn("r", intent=1)) == ["r"]
 
 
 def test_what_a_person_puts_first_begins_beside_the_others_of_its_step() -> None:

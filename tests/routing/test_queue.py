@@ -22,6 +22,18 @@ def test_first_in_first_out_within_an_intent() -> None:
     assert members(queue.waiting) == ["d", "a", "b", "e", "c"]
 
 
+def test_an_intent_moves_a_step_past_other_messages_when_its_relay_has_come_so_far() -> None:
+    queue = TurnQueue([turn("a"), turn("b", step=1, intent=1), turn("c", "m2")])
+    assert members(queue.waiting) == ["a", "b", "c"]
+
+    queue.add([turn("d", "m3", intent=1)])
+    assert members(queue.waiting) == ["d", "a", "b", "c"], "b is no more urgent than a, which it answers after"
+
+    queue.remove(["m1-a-2"])
+    assert members(queue.waiting) == ["b", "d", "c"]
+    assert members(TurnQueue([turn("a", intent=3), turn("b", step=1), turn("c", "m2")]).waiting) == ["c", "a", "b"]
+
+
 def test_a_members_turns_can_be_found_and_taken_out() -> None:
     queue = TurnQueue([turn("a"), turn("b"), turn("a", "m2")])
 

@@ -66,8 +66,8 @@ def test_names_are_found_whatever_their_dress() -> None:
     assert found.asked[-1] == asked("carol", intent=1, step=2)
 
 
-def test_one_turn_per_member_and_the_strongest_intent_wins() -> None:
-    assert route("[NEXT: max!P3, sarah, max!P1]").asked == (asked("max", intent=1, step=2), asked("sarah", step=1))
+def test_one_turn_per_member_at_its_first_step_and_the_strongest_intent_wins() -> None:
+    assert route("[NEXT: max!P3, sarah, max!P1]").asked == (asked("max", intent=1), asked("sarah", step=1))
 
 
 def test_a_person_who_names_nobody_asks_the_lead() -> None:

@@ -42,7 +42,7 @@ def tampered(path: Path, *statements: str) -> None:
     db.close()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=APPROVALS)
 def test_any_question_and_answer_comes_back_as_it_was(path: Path, records: list[ApprovalRecord]) -> None:
     path.unlink(missing_ok=True)

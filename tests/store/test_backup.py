@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from bullpen.errors import BullpenError, LogLost, OutputExists, StoreDamaged
 from bullpen.store import files, schema
@@ -124,7 +125,7 @@ def test_what_is_still_in_the_log_is_in_the_backup(path: Path, tmp_path: Path) -
 
 
 def test_every_backup_is_one_moment_of_a_database_in_use(path: Path, tmp_path: Path) -> None:
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
+    writer = forked.start([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     try:
         for number in range(5):
@@ -325,7 +326,7 @@ def test_a_database_that_somebody_has_open_is_not_replaced(path: Path, tmp_path:
         f"import sqlite3, sys; db = sqlite3.connect('file:{path}?mode={mode}', uri=True);"
         " db.execute('SELECT * FROM states').fetchall(); print(flush=True); sys.stdin.read()"
     )
-    other = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    other = forked.start([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdout is not None
     other.stdout.readline()
 
@@ -406,7 +407,7 @@ def test_a_database_that_was_created_meanwhile_is_not_overwritten(
 
 def started(program: str, *words: object) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", program, *map(str, words)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return forked.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def line_of(process: "subprocess.Popen[str]") -> str:

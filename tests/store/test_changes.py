@@ -1,6 +1,5 @@
 """What changed in folders, in the file: nothing of it can be altered unnoticed, and old files get a place for it."""
 
-import os
 import random
 import shutil
 import signal
@@ -11,11 +10,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests import forked
 
 from bullpen.errors import StoreDamaged
 from bullpen.file_changes import FolderChanges
 from bullpen.store import change_rows, schema
 from bullpen.store.backup import back_up, restore
+from bullpen.store.conversation_rows import OR_OWNED, UNSETTLED
 from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.store_contract import CHANGES, FOLDER, OWNER, alive, asked, begin, said, start, without_patch
 
@@ -167,6 +168,9 @@ def test_every_question_is_answered_with_an_index(store: SqliteStore, path: Path
     }
     for index, (query, values) in asked_for.items():
         assert f"SEARCH changes USING INDEX {index}" in plan(query, *values)
+    found = plan(UNSETTLED.format(or_owned=OR_OWNED))
+    for index in ("states_with_programs", "states_with_owner", "changes_begun"):
+        assert index in found
     for column in ("sequence", "finished"):
         found = plan(f"SELECT max({column}) FROM changes WHERE conversation = ?", 1)
         assert "SEARCH changes USING COVERING INDEX" in found
@@ -235,10 +239,9 @@ BEGUN = replace(UNDO, state="begun", changes=FolderChanges(folder=FOLDER, before
 def test_whenever_its_process_is_killed_each_is_as_it_began_or_as_it_ended(store: SqliteStore, path: Path) -> None:
     chance = random.Random(15)
     store.close()
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
-    for _ in range(6):
+    for _ in range(3):
         command = [sys.executable, "-c", LIFE, str(path)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths})
+        child = forked.start(command, stdout=subprocess.PIPE)
         assert child.stdout is not None
         for _ in range(chance.randint(1, 12)):
             acknowledged = int(child.stdout.readline())

@@ -196,7 +196,7 @@ def test_every_changed_byte_that_matters_is_found_and_none_is_written(path: Path
         before = all_of(store)
     intact = path.read_bytes()
     damaged = path.with_name("damaged.db")
-    places = [*range(100), *(page + place for page in range(0, len(intact), PAGE) for place in REGIONS)]
+    places = [*range(0, 100, 3), *(page + place for page in range(0, len(intact), PAGE) for place in REGIONS)]
     found = 0
     for place in places:
         data = bytearray(intact)

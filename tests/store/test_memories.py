@@ -1,6 +1,5 @@
 """Memories of members: stored with the reply of their turn or not at all, kept apart, deleted, checked."""
 
-import os
 import random
 import signal
 import sqlite3
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests import forked
 
 from bullpen.errors import NotTheOwner, StoreDamaged
 from bullpen.memory import FileMark, MemberMemory, Memory
@@ -184,8 +184,7 @@ with SqliteStore(Path(sys.argv[1])) as store:
 def test_whenever_its_process_is_killed_each_reply_has_its_memory(store: SqliteStore, path: Path) -> None:
     chance = random.Random(14)
     store.close()
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
-    for _ in range(8):
+    for _ in range(4):
         with SqliteStore(path) as again:
             again.recover("c", at=1, owner=OWNER)
             first = again.conversation("c").messages + 1
@@ -193,7 +192,7 @@ def test_whenever_its_process_is_killed_each_reply_has_its_memory(store: SqliteS
             if again.conversation("c").messages % 2:
                 again.append("c", said(f"m{first - 1}"), owner=OWNER)
         command = [sys.executable, "-c", LIFE, str(path), str(first)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths})
+        child = forked.start(command, stdout=subprocess.PIPE)
         assert child.stdout is not None
         for _ in range(chance.randint(1, 12)):
             acknowledged = int(child.stdout.readline())

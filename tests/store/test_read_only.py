@@ -100,6 +100,7 @@ EVERYTHING = {"messages": [f"m{number}" for number in range(6)], "found": 6, "fi
 
 
 @pytest.mark.parametrize("case", ["closed", "killed", "without_index"])
+@pytest.mark.foreign
 def test_everything_is_read_from_read_only_media(case: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(case)
     before = as_it_was(folder)
@@ -119,6 +120,7 @@ def test_everything_is_read_from_a_full_disk(closed: Path) -> None:
 
 
 @pytest.mark.parametrize("case", ["closed", "killed", "without_index"])
+@pytest.mark.foreign
 def test_everything_is_read_from_a_small_disk_that_is_full(case: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(case)
 
@@ -127,6 +129,7 @@ def test_everything_is_read_from_a_small_disk_that_is_full(case: str, request: p
     assert seen_by(done) == {"told": ["StoreFull"] * 2, **EVERYTHING}
 
 
+@pytest.mark.foreign
 def test_an_old_format_is_read_where_it_cannot_be_renewed(tmp_path: Path) -> None:
     old = min(OLD_FILES.iterdir())
     folder = tmp_path / "old"
@@ -140,6 +143,7 @@ def test_an_old_format_is_read_where_it_cannot_be_renewed(tmp_path: Path) -> Non
     assert (folder / NAME).read_bytes() == old.read_bytes()
 
 
+@pytest.mark.foreign
 def test_a_damaged_index_is_found_where_it_can_only_be_copied(closed: Path) -> None:
     db = sqlite3.connect(closed / NAME, isolation_level=None)
     db.execute("UPDATE said_data SET block = zeroblob(length(block)) WHERE id = (SELECT max(id) FROM said_data)")

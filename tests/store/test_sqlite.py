@@ -35,20 +35,18 @@ class TestSqliteStore(StoreContract):
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """Give a place in memory, where writing is fast enough for many examples."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "bullpen.db"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(conversation=CONVERSATIONS, query=TEXT)
 def test_any_text_comes_back_as_it_was(path: Path, conversation: Written, query: str) -> None:
     path.unlink(missing_ok=True)
     check_any_text(lambda: SqliteStore(path), conversation, query)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=TEXTS, data=st.data())
 def test_any_piece_of_what_was_said_is_found(path: Path, texts: list[str], data: st.DataObject) -> None:
     path.unlink(missing_ok=True)

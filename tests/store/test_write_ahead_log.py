@@ -3,11 +3,11 @@
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from bullpen.errors import LogLost, StoreDamaged
 from bullpen.store import write_ahead_log
@@ -179,7 +179,7 @@ try:
 except Exception as error:
     print(f"{type(error).__name__}: {error.reason}".partition(". ")[0], end="")
 """
-    return subprocess.run([sys.executable, "-c", program, path], check=True, capture_output=True, text=True).stdout
+    return str(forked.run([sys.executable, "-c", program, path], check=True, capture_output=True, text=True).stdout)
 
 
 def test_a_log_that_is_emptied_while_we_write_ends_all_writing(tmp_path: Path) -> None:

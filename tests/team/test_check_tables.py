@@ -119,7 +119,7 @@ cwd = "nowhere"
     found = [f"{one.key} {one.text}" for one in problems_of(text, tmp_path) if one.key and one.key.startswith("check")]
     assert found[0].startswith("check.1.command the program 'no-such-program-here' was not found.")
     assert found[1] == f"check.2.cwd there is no folder {tmp_path / 'nowhere'}"
-    reads = text.replace('permissions = "edit"', "")
+    reads = text.replace('permissions = "edit"', 'agent = "claude"')
     assert "never runs: no agent of this team may change files" in [one.text for one in problems_of(reads, tmp_path)]
 
 

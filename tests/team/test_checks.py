@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from bullpen.team.checks import check_team, hand_over_sentences, problems_of, sh
 from bullpen.team.instruction_files import MAX_BYTES
 from bullpen.team.reader import read_team
 
-RECORDINGS = Path(__file__).parents[1] / "recordings"
+RECORDINGS = Path(__file__).parents[1] / "agents" / "recordings"
 HEAD = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\n'
 
 
@@ -291,10 +292,50 @@ def test_what_permissions_mean(folder: Path) -> None:
     ]
     assert found(folder, f'command = ["{sys.executable}"]\npermissions = "edit"\n') == [
         (
-            "remark: line 6, member.2.permissions: only decides that its changes are shown; bullpen cannot restrict "
-            "what a command does"
+            "remark: line 6, member.2.permissions: only keeps others from editing beside it; bullpen cannot "
+            "restrict what a command does"
         )
     ]
+
+
+def test_an_agent_that_would_not_ask_is_refused(folder: Path) -> None:
+    for program in ("pi", "codex"):
+        (folder / "bin" / program).symlink_to("claude")
+    asking = 'agent = "codex"\npermissions = "ask"\n'
+    home = folder / "home"
+    rules = home / ".codex" / "rules" / "default.rules"
+    rules.parent.mkdir(parents=True)
+
+    assert found(folder, 'agent = "pi"\npermissions = "ask"\n') == [
+        (
+            "error: line 6, member.2.permissions: pi cannot ask before it does something; permissions can be "
+            "read-only, edit, full"
+        )
+    ]
+    for text in ("", "# prefix_rule()", 'prefix_rule(pattern=["a"], decision = "prompt")'):
+        rules.write_text(text)
+        assert found(folder, asking, HOME=str(home)) == []
+    strict = 'prefix_rule(pattern=["a"], decision="forbidden")\n'
+    for text in ('prefix_rule(pattern=["a"])', strict + 'prefix_rule(pattern=["b"], decision="allow")'):
+        rules.write_text(text)
+        assert found(folder, asking, HOME=str(home)) == [
+            (
+                "error: line 6, member.2.permissions: a rule in ROOT/home/.codex/rules/default.rules lets Codex run "
+                "commands without asking. Remove it, so that bullpen is asked: `allow` in the team file does the same. "
+                "Or choose other permissions"
+            )
+        ]
+        assert found(folder, 'agent = "codex"\npermissions = "edit"\n', HOME=str(home)) == []
+
+
+def test_what_an_instruction_file_imports_is_looked_at_too(folder: Path) -> None:
+    (folder / "AGENTS.md").write_text("@style.md and @gone.md")
+    (folder / "style.md").write_bytes(b"x" * 500_000)
+
+    missing, large = found(folder, 'agent = "claude"\n')
+
+    assert missing.endswith("'gone.md' in AGENTS.md is not imported: it does not exist. Agents will work without it")
+    assert large.endswith("'AGENTS.md' with 1 more has 500,025 bytes, so agents get only its beginning and end")
 
 
 def test_what_only_an_agent_that_asks_can_have(folder: Path) -> None:
@@ -373,6 +414,15 @@ def test_who_can_hand_over_to_whom_in_words() -> None:
 def test_models(folder: Path) -> None:
     assert found(folder, 'agent = "claude"\nmodel = "--evil"\n') == [
         "error: line 6, member.2.model: '--evil' is not a model name: it would be read as an option"
+    ]
+    assert found(folder, 'agent = "qwen"\npermissions = "ask"\nmodel = "--include-directories=/etc"\n')[1:] == [
+        "error: line 7, member.2.model: '--include-directories=/etc' is not a model name: it would be read as an option"
+    ]
+    assert found(folder, 'agent = "qwen"\npool = "gpu"\nmodel = "--yolo"\n')[-1:] == [
+        "error: line 7, member.2.model: '--yolo' is not a model name: it would be read as an option"
+    ]
+    assert found(folder, 'agent = "claude"\nmodel = "a\\n--evil"\n') == [
+        "error: line 6, member.2.model: 'a\\n--evil' is not a model name: it must be one line without spaces around it"
     ]
     assert found(folder, f'command = ["{sys.executable}"]\nmodel = "opus"\n') == [
         "warning: line 6, member.2.model: has no effect: bullpen cannot set the model of this program"
@@ -469,11 +519,45 @@ def test_a_size_of_a_memory_that_there_is_not(folder: Path) -> None:
         )
     ]
     assert found(folder, 'agent = "claude"\nmemory = "shared"\nmemory_tokens = 5_000\n') == [
-        'remark: line 7, member.2.memory_tokens: has no effect: the team file says memory = "shared"'
+        (
+            'remark: line 7, member.2.memory_tokens: has no effect: the team file says memory = "shared" or '
+            'prompts = "specification"'
+        )
     ]
 
 
-def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_with_a_default_is_found_in_its_line(folder: Path) -> None:
+    head = f'[defaults]\npermissions = "full"\nbudget = {{ tokens = 5 }}\n{HEAD}'
+
+    assert found(folder, f'command = ["{sys.executable}"]\n', head=head) == [
+        (
+            "error: line 3, member.2.budget.tokens: cannot be measured for max, whose program reports no tokens. "
+            "Give it minutes or turns instead"
+        ),
+        (
+            "remark: line 2, member.2.permissions: bullpen cannot restrict what a command does; you are asked before "
+            "other agents hand over to it"
+        ),
+    ]
+
+
+def test_remarks_on_prompts(folder: Path) -> None:
+    (folder / "bin" / "claude").rename(folder / "bin" / "qwen")
+
+    assert found(folder, 'agent = "qwen"\n', head=f'prompts = "specification"\n{HEAD}') == [
+        "remark: line 6, member.2.agent: qwen gets its prompt as plain text: the specification has no layout for it"
+    ]
+    assert found(folder, 'agent = "qwen"\n', head=f"message_header = false\n{HEAD}") == [
+        (
+            "remark: line 1, message_header: is an old key that still works; "
+            'prompts = "specification" leaves out all that bullpen adds'
+        )
+    ]
+
+
+def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = 'agent = "claude"\npermissions = "edit"\nworkspace = "own"\n'
     with monkeypatch.context() as patched:
         patched.setattr("bullpen.files.worktree.find_git", lambda: None)
@@ -490,7 +574,9 @@ def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path, m
         )
     ]
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    assert found(folder, own) == [
+    # A program of the repository itself is never run.
+    programs = {"PATH": str(shutil.copytree(folder / "bin", tmp_path_factory.mktemp("programs"), dirs_exist_ok=True))}
+    assert found(folder, own, **programs) == [
         (
             'error: line 7, member.2.workspace: "own" is not possible: the repository ROOT has no commit yet. '
             'Commit something first, or write "shared"'
@@ -498,8 +584,8 @@ def test_a_workspace_of_its_own_needs_a_repository_with_a_commit(folder: Path, m
     ]
     names = ("-c", "user.name=kim", "-c", "user.email=kim@example.org")
     subprocess.run(["git", *names, "commit", "-q", "--allow-empty", "-m", "first"], cwd=folder, check=True)
-    assert found(folder, own) == []
-    assert found(folder, 'agent = "claude"\nworkspace = "own"\n') == [
+    assert found(folder, own, **programs) == []
+    assert found(folder, 'agent = "claude"\nworkspace = "own"\n', **programs) == [
         "remark: line 6, member.2.workspace: has no effect: this agent may not edit files"
     ]
 

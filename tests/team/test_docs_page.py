@@ -17,6 +17,7 @@ from bullpen.team.keys import (
     AGENT_KEYS,
     BUDGET_KEYS,
     CHECK_KEYS,
+    DEFAULT_KEYS,
     LIMIT_KEYS,
     PERSON_KEYS,
     PRICE_KEYS,
@@ -92,6 +93,13 @@ def test_the_tables_hold_every_key_and_what_its_value_must_be(
     rows: list[tuple[str, ...]], keys: Mapping[str, Any]
 ) -> None:
     assert [(key, value) for key, value, _ in rows] == [(key, kind.words) for key, kind in keys.items()]
+
+
+def test_the_page_lists_the_keys_of_defaults() -> None:
+    start = PAGE.index("Its keys are those of")
+    listed = PAGE[PAGE.index(":", start) : PAGE.index("`[limits]`", start)]
+
+    assert re.findall(r"`(\w+)`", listed) == list(DEFAULT_KEYS)
 
 
 def test_the_tables_hold_the_real_defaults() -> None:

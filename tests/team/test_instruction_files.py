@@ -1,13 +1,15 @@
 """Instruction files: real files, links, pipes and folders, and what people read about those that cannot be used."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from bullpen.agents.registry import agent_spec
 from bullpen.errors import InstructionFileProblem
-from bullpen.team.instruction_files import MAX_BYTES, find_instruction_file, read_instruction_file
+from bullpen.team.instruction_files import MAX_BYTES, find_instruction_files, read_instruction_file
+from bullpen.team.instruction_imports import ReadInstructions
 
 
 @pytest.fixture
@@ -158,43 +160,104 @@ def test_a_file_that_may_not_be_read(root: Path) -> None:
     assert "cannot be read: Permission denied." in problem(root, "TEAM.md")
 
 
-def test_the_members_own_file_comes_before_the_teams(root: Path) -> None:
-    (root / "CLAUDE.md").write_text("team", encoding="utf-8")
+def names(root: Path, cwd: Path | str = "", *usual: str, outside_allowed: bool = False) -> list[str]:
+    found = find_instruction_files(
+        root, Path(cwd), usual or ("CLAUDE.md", "AGENTS.md"), outside_allowed=outside_allowed
+    )
+    return [file.name for file in found]
 
-    assert find_instruction_file(root, Path("docs"), "CLAUDE.md") == "CLAUDE.md"
-    (root / "docs" / "CLAUDE.md").write_text("docs", encoding="utf-8")
-    assert find_instruction_file(root, Path("docs"), "CLAUDE.md") == "docs/CLAUDE.md"
-    assert find_instruction_file(root, root / "docs", "CLAUDE.md") == "docs/CLAUDE.md"
+
+def test_rules_hold_from_the_teams_folder_down_to_the_members(root: Path) -> None:
+    (root / "docs" / "deep").mkdir()
+    for folder in (root, root / "docs", root / "docs" / "deep"):
+        (folder / "CLAUDE.md").write_text(folder.name, encoding="utf-8")
+
+    assert names(root) == ["CLAUDE.md"]
+    assert names(root, "docs") == names(root, root / "docs") == ["CLAUDE.md", "docs/CLAUDE.md"]
+    assert names(root, "docs/deep") == ["CLAUDE.md", "docs/CLAUDE.md", "docs/deep/CLAUDE.md"]
     assert read(root, "docs/CLAUDE.md") == "docs"
 
 
+def test_agents_md_takes_the_place_of_a_file_of_its_own_that_is_missing(root: Path) -> None:
+    (root / "AGENTS.md").touch()
+    (root / "docs" / "AGENTS.md").touch()
+    (root / "docs" / "CLAUDE.md").touch()
+
+    assert names(root, "docs") == ["AGENTS.md", "docs/CLAUDE.md"]
+    assert names(root, "docs", "GEMINI.md", "AGENTS.md") == ["AGENTS.md", "docs/AGENTS.md"]
+
+
 def test_no_file_is_fine(root: Path) -> None:
-    assert find_instruction_file(root, Path(), "CLAUDE.md") is None
-    assert find_instruction_file(root, Path("no/such"), "CLAUDE.md") is None
-    assert find_instruction_file(root, Path(), None) is None
+    assert names(root) == names(root, "no/such") == []
+    assert find_instruction_files(root, Path(), ()) == ()
+
+
+def test_rules_at_the_top_of_the_repository_hold_too(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(root.parent)], check=True)
+    (root.parent / "AGENTS.md").write_text("top\n@team/x.md\n@../y.md", encoding="utf-8")
+    (root / "AGENTS.md").write_text("team", encoding="utf-8")
+    (root / "x.md").write_text("x", encoding="utf-8")
+
+    assert names(root, "docs") == [str(root.parent / "AGENTS.md"), "AGENTS.md"]
+    read_all = ReadInstructions(outside_allowed=False)
+    for file in find_instruction_files(root, Path("docs"), ("AGENTS.md",)):
+        read_all.add(file)
+    assert read_all.texts == ["top\nx\n@../y.md", "team"]
+    assert [problem.partition(": ")[2] for problem in read_all.problems] == [f"it is outside {root.parent}."]
+
+
+def test_a_repository_around_the_users_home_is_none_of_the_teams(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run(["git", "init", "-q", str(root.parent)], check=True)
+    (root.parent / "AGENTS.md").touch()
+    monkeypatch.setenv("HOME", str(root.parent))
+
+    assert names(root) == []
+
+
+def test_rules_in_a_folder_of_everybody_are_nobodys(root: Path) -> None:
+    """Anybody on this machine can make /tmp a repository, with rules in it."""
+    subprocess.run(["git", "init", "-q", str(root.parent)], check=True)
+    (root.parent / "AGENTS.md").touch()
+    root.parent.chmod(0o1777)
+
+    assert names(root) == []
+
+
+def test_rules_at_the_top_hold_also_if_the_folder_is_reached_by_a_link(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / "AGENTS.md").touch()
+    link = root.parent / "link"
+    link.symlink_to(root / "docs")
+
+    assert names(link) == [str(root / "AGENTS.md")]
 
 
 def test_a_member_that_works_elsewhere_brings_its_file_only_if_that_is_allowed(root: Path) -> None:
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "AGENTS.md").write_text("elsewhere", encoding="utf-8")
+    (root / "CLAUDE.md").touch()
 
-    assert find_instruction_file(root, Path("../elsewhere"), "AGENTS.md") is None
-    found = find_instruction_file(root, Path("../elsewhere"), "AGENTS.md", outside_allowed=True)
-    assert found is not None
+    assert names(root, "../elsewhere") == ["CLAUDE.md"]
+    (found,) = names(root, "../elsewhere", outside_allowed=True)
     assert read_instruction_file(root, found, outside_allowed=True) == "elsewhere"
+    (elsewhere / "AGENTS.md").unlink()
+    assert names(root, "../elsewhere", outside_allowed=True) == ["CLAUDE.md"]
 
 
 def test_a_default_file_that_leads_outside_is_found_and_refused(root: Path) -> None:
     (root.parent / "secret.md").write_text("A secret.", encoding="utf-8")
     (root / "AGENTS.md").symlink_to("../secret.md")
 
-    assert find_instruction_file(root, Path(), "AGENTS.md") == "AGENTS.md"
+    assert names(root) == ["AGENTS.md"]
     assert "is outside" in problem(root, "AGENTS.md")
 
 
 @pytest.mark.parametrize(
-    ("agent", "name"), [("claude", "CLAUDE.md"), ("codex", "AGENTS.md"), ("gemini", "GEMINI.md"), ("qwen", "QWEN.md")]
+    ("agent", "first"),
+    [("claude", "CLAUDE.md"), ("gemini", "GEMINI.md"), ("qwen", "QWEN.md"), ("opencode", "AGENTS.md")],
 )
-def test_every_cli_has_its_own(agent: str, name: str) -> None:
-    assert agent_spec(agent).instruction_file == name
+def test_every_cli_has_its_own_and_agents_md(agent: str, first: str) -> None:
+    usual = agent_spec(agent).instruction_files
+
+    assert (usual[0], usual[-1]) == (first, "AGENTS.md")

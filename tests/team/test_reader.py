@@ -22,8 +22,7 @@ task = "Ship 2.0"
 instruction_file = "TEAM.md"
 hand_over_note = "Write [NEXT: name] to hand over."
 outside_files = true
-message_header = false
-whitespace = "collapse"
+prompts = "bullpen"
 
 [limits]
 turns_per_message = 12
@@ -84,6 +83,7 @@ tools = false
 may_set_task = true
 may_drop = true
 workspace = "own"
+reply = "last"
 pool = "gpu-box"
 reviews = "sarah"
 until = "approved"
@@ -119,8 +119,7 @@ def test_a_file_with_every_key() -> None:
         instruction_file="TEAM.md",
         hand_over_note="Write [NEXT: name] to hand over.",
         outside_files=True,
-        message_header=False,
-        whitespace="collapse",
+        prompts="bullpen",
         limits=Limits(
             turns_per_message=12,
             back_and_forth=4,
@@ -168,6 +167,7 @@ def test_a_file_with_every_key() -> None:
                 may_set_task=True,
                 may_drop=True,
                 workspace="own",
+                reply="last",
                 pool="gpu-box",
                 reviews="sarah",
                 until="approved",
@@ -192,6 +192,94 @@ def test_that_file_leaves_no_key_out() -> None:
     assert set(document["budget"]) == set(document["member"][1]["budget"]) == set(BUDGET_KEYS)
     assert set(document["member"][0]) == set(PERSON_KEYS)
     assert set(document["member"][1]) | {"command"} == set(AGENT_KEYS)
+
+
+WITH_DEFAULTS = """\
+[defaults]
+permissions = "edit"
+window = 3
+idle_timeout = 100
+budget = { tokens = 500 }
+
+[[member]]
+name = "kim"
+[[member]]
+name = "max"
+agent = "claude"
+permissions = "read-only"
+[[member]]
+name = "sarah"
+command = ["cat"]
+window_bytes = 10
+total_timeout = 60
+budget = { turns = 3 }
+"""
+
+
+def test_defaults_are_for_every_agent_that_says_nothing_else() -> None:
+    team = read_team(WITH_DEFAULTS)
+
+    assert team.members == (
+        Member(name="kim", type="human"),
+        Member(name="max", type="ai", agent="claude", window=3, idle_timeout=100.0, budget=Budget(tokens=500)),
+        Member(
+            name="sarah",
+            type="ai",
+            command=("cat",),
+            permissions="edit",
+            # A window in messages would win over this one.
+            window_bytes=10,
+            idle_timeout=100.0,
+            total_timeout=60.0,
+            budget=Budget(turns=3),
+        ),
+    )
+
+
+def test_mistakes_in_defaults_are_told_once_and_where() -> None:
+    defaults = 'window = -1\nwindows = 2\nname = "x"\nidle_timeout = 9\ntotal_timeout = 8\nbudget = { turns = 0 }\n'
+
+    assert problems(f"[defaults]\n{defaults}{TWO}") == [
+        "line 2, defaults.window: must be a whole number of at least 0, not -1",
+        "line 3, defaults.windows: there is no such key. Did you mean window or window_bytes?",
+        "line 4, defaults.name: belongs to each [[member]]",
+        (
+            "line 6, defaults.total_timeout: 8 is less than the idle_timeout of 9, which would have no effect. "
+            "Raise it, or remove idle_timeout"
+        ),
+        "line 7, defaults.budget.turns: must be a whole number of at least 1, not 0",
+    ]
+    assert problems(f"defaults = 3\n{TWO}") == ["line 1, defaults: must be a table [defaults]"]
+
+
+def test_specified_prompts_leave_out_all_that_is_ours() -> None:
+    team = read_team(f'prompts = "specification"\n[defaults]\nmax_bytes = 9000\n{TWO}')
+
+    assert (team.hand_over_note, team.message_header, team.whitespace) == (False, False, "specification")
+    member = Member(name="max", type="ai", agent="claude", memory="shared", window=5, max_bytes=9000)
+    assert team.member("max") == member
+    assert read_team(f'prompts = "specification"\n{TWO}window = 0').member("max").window == 0
+
+
+def test_what_asks_for_other_prompts_contradicts_them() -> None:
+    team = 'prompts = "specification"\nhand_over_note = "Hi"\nmessage_header = true\nwhitespace = "preserve"\n'
+    memory = '[defaults]\nmemory = "own"\nwindow_bytes = 1\n'
+    what = 'contradicts prompts = "specification"'
+
+    assert problems(f'{team}{memory}{TWO}memory = "own"') == [
+        f"line 2, hand_over_note: {what}. Remove one of the two",
+        f"line 3, message_header: {what}. Remove one of the two",
+        f"line 4, whitespace: {what}. Remove one of the two",
+        f"line 6, defaults.memory: {what}. Remove one of the two",
+        f"line 7, defaults.window_bytes: {what}. Write window, which counts messages",
+        f"line 13, member.2.memory: {what}. Remove one of the two",
+    ]
+
+
+def test_the_keys_of_before_are_still_read() -> None:
+    team = read_team(f'message_header = false\nwhitespace = "collapse"\n{TWO}')
+
+    assert (team.message_header, team.whitespace, team.prompts) == (False, "collapse", "bullpen")
 
 
 def test_the_smallest_file() -> None:

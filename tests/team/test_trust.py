@@ -1,5 +1,6 @@
 """Trust: who is known, how that is kept, and what a team would run."""
 
+import hashlib
 import json
 import os
 import stat
@@ -11,7 +12,7 @@ import pytest
 
 from bullpen.errors import BullpenError, InvalidTeam, UnknownAgent
 from bullpen.team.reader import read_team
-from bullpen.team.trust import Runs, Trust, what_it_runs
+from bullpen.team.trust import MOST_TEXTS, Runs, Trust, settings_sentences, what_it_runs
 
 TEAM = Path("/project/team.toml")
 
@@ -34,7 +35,48 @@ def test_a_file_is_known_by_its_place_and_its_text(tmp_path: Path) -> None:
 
     trust.remember(TEAM, "b")
     assert Trust(tmp_path / "trusted.json").knows(TEAM, "b")
-    assert not trust.knows(TEAM, "a")
+
+
+def test_a_text_that_was_trusted_needs_no_second_yes(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    trust.remember(TEAM, "a", {"1 .mcp.json"})
+    trust.remember(TEAM, "b", {"2 .mcp.json"})
+
+    assert (trust.knows(TEAM, "a"), trust.knows(TEAM, "b"), trust.knows(TEAM, "ab")) == (True, True, False)
+    assert trust.agreed(TEAM) == {"1 .mcp.json", "2 .mcp.json"}
+
+
+def test_only_the_latest_texts_are_known(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    for text in ("first", "again", *map(str, range(MOST_TEXTS - 1)), "again"):
+        trust.remember(TEAM, text)
+
+    assert (trust.knows(TEAM, "first"), trust.knows(TEAM, "again"), trust.knows(TEAM, "0")) == (False, True, True)
+
+
+def test_all_settings_are_remembered_however_many_they_are(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    marks = {f"{number} .claude/skills/{number}/SKILL.md" for number in range(MOST_TEXTS + 50)}
+    trust.remember(TEAM, "a", {"1 .env"})
+    trust.remember(TEAM, "a", marks)
+
+    assert trust.agreed(TEAM) == marks
+
+
+def test_the_name_of_a_file_is_no_agreement_to_another(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    trust.remember(TEAM, "a", {f"1 .claude/agents/a{end}2 .mcp.json" for end in "\n\r\x0b\x85\u2028"})
+
+    assert len(trust.agreed(TEAM)) == 5
+    assert "2 .mcp.json" not in trust.agreed(TEAM)
+
+
+def test_a_record_of_an_earlier_version_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "trusted.json"
+    file.write_text(json.dumps({str(TEAM): hashlib.sha256(b"a").hexdigest(), f"settings {TEAM}": "1 .env\n2 .env"}))
+
+    assert Trust(file).knows(TEAM, "a")
+    assert Trust(file).agreed(TEAM) == {"1 .env", "2 .env"}
 
 
 def test_only_its_owner_may_read_the_record(tmp_path: Path) -> None:
@@ -117,6 +159,7 @@ def test_what_a_team_would_run(tmp_path: Path) -> None:
             member="max",
             command=(
                 *("codex", "exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
+                *("-c", "project_doc_max_bytes=0"),
                 *("--sandbox", "workspace-write", "--model", "o9", "--yolo", "-"),
             ),
             folder=root / "real",
@@ -146,3 +189,40 @@ def test_allowed_commands_are_part_of_what_runs(tmp_path: Path) -> None:
     assert runs('"claude"').allow == ("pytest",)
     assert "Bash(pytest),Bash(pytest *)" in runs('"claude"').command
     assert runs('"codex"').allow == ()
+
+
+def test_settings_are_agreed_to_for_one_team_file(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    trust.remember(TEAM, "a", {"1 .mcp.json", "2 .env"})
+
+    assert trust.agreed(TEAM) == {"1 .mcp.json", "2 .env"}
+    assert trust.agreed(Path("/elsewhere/team.toml")) == frozenset()
+
+
+def test_all_settings_of_one_agreement_are_agreed_to(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    marks = {f"{number} .claude/agents/{number}.md" for number in range(MOST_TEXTS + 1)}
+    trust.remember(TEAM, "a", {"0 .mcp.json"})
+    trust.remember(TEAM, "a", marks)
+
+    assert trust.agreed(TEAM) == marks
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    members = (("ann", "claude", "full"), ("bob", "qwen", "edit"), ("eve", "opencode", "ask"), ("zoe", "codex", "full"))
+    tables = [f'[[member]]\nname = "{name}"\nagent = "{cli}"\npermissions = "{may}"\n' for name, cli, may in members]
+    team = read_team(PERSON + "".join(tables))
+    (tmp_path / ".mcp.json").touch()
+    (tmp_path / "opencode.json").touch()
+    runs = what_it_runs(team, tmp_path)
+    asks = "nobody has agreed to them; `bullpen chat` asks."
+
+    assert settings_sentences(team, tmp_path, ()) == [
+        f"ann does not get the project's settings (.mcp.json): {asks}",
+        "bob does not get the project's settings (.mcp.json): its permissions are not full.",
+        f"eve is not started with opencode.json: its CLI cannot leave them out, and {asks}",
+    ]
+    agreed = frozenset().union(*(one.settings.marks for one in runs))
+    assert settings_sentences(team, tmp_path, agreed) == [
+        "bob does not get the project's settings (.mcp.json): its permissions are not full."
+    ]

@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import Metric, parser
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.samples import Sample
+from tests import forked
 from tests.conversation.stage import FAIL, HANG, Stage, tell, until_at_work
 
 from bullpen.cli import main
@@ -255,7 +256,7 @@ def test_serve_writes_a_token_that_reads_only_the_metrics(stage: Stage) -> None:
         str(port),
     ]
     command += ["--metrics-token-file", str(token), "--db", str(stage.folder / "c.db")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=stage.folder) as process:
+    with forked.start(command, stdout=subprocess.PIPE, text=True, cwd=stage.folder) as process:
         try:
             assert process.stdout is not None
             assert "bullpen serves" in process.stdout.readline()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from tests import forked
 from tests.conversation.stage import FAIL, HANG, Stage, tell, until_at_work
 from tests.telemetry.collector import Collector, values
 
@@ -343,4 +344,4 @@ def test_a_command_sends_its_turns(stage: Stage, collector: Collector) -> None:
 
 def run_bullpen(stage: Stage) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "bullpen", "run", "--trust", str(stage.write()), "Which fruit?"]
-    return subprocess.run(command, cwd=Path(stage.folder), capture_output=True, text=True, check=False)
+    return forked.run(command, cwd=Path(stage.folder), capture_output=True, text=True, check=False)

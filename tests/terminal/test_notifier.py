@@ -13,7 +13,7 @@ class Terminal:
 
     def show(self, count: int, *texts: str) -> str:
         self.written.clear()
-        self.notifier.show(count, *texts)
+        self.notifier.show("◆", count, *texts)
         return "".join(self.written)
 
 
@@ -23,8 +23,8 @@ def terminal() -> Terminal:
 
 
 def test_the_title_counts_what_waits_and_is_written_once(terminal: Terminal) -> None:
-    assert terminal.show(0) == "\x1b]2;Shop · bullpen\x07"
-    assert terminal.show(2, "Your turn.") == "\x1b]2;(2) Shop · bullpen\x07"
+    assert terminal.show(0) == "\x1b]2;◆ Shop · bullpen\x07"
+    assert terminal.show(2, "Your turn.") == "\x1b]2;◆ (2) Shop · bullpen\x07"
     assert terminal.show(2, "Your turn.") == ""
 
 

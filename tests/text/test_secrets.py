@@ -155,9 +155,11 @@ def test_every_name_and_password_after_basic_is_masked(name: str, password: str)
 
 
 def test_the_values_of_our_own_variables() -> None:
-    environment = {"DB_PASSWORD": "correct horse", "EDITOR": "correct", "API_KEY": "seven77"}
+    environment = {"DB_PASSWORD": "correct horse", "EDITOR": "correct", "API_KEY": "seven77", "SORT_KEY": "fives"}
 
-    assert without_secrets("correct horse, correct, seven77", environment) == f"{MASK}, correct, seven77"
+    assert without_secrets("correct horse, correct, seven77", environment) == f"{MASK}, correct, {MASK}"
+    # A short one is only masked as a word of its own, and a very short one not at all.
+    assert without_secrets("/seven77/seven777 fives", environment) == f"/{MASK}/seven777 fives"
     assert without_secrets("password=correct horse.", environment) == f"password={MASK}."
 
 

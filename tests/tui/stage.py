@@ -1,33 +1,26 @@
-"""A team of scripted agents, real processes in a real folder with a real database, and its full screen."""
+"""A team of scripted agents in a real folder with a real database, and its full screen."""
 
 import asyncio
 import json
-import sys
-from collections.abc import Awaitable, Callable
+import shlex
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from textual.events import Key
 from textual.pilot import Pilot
 
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
+from bullpen.testing.stage import AGENT
 from bullpen.tui.app import BullpenApp
+from bullpen.tui.chat import ChatScreen
 
 Script = list[dict[str, Any]]
 Story = Callable[["Scene"], Awaitable[None]]
 
 SOURCE = Path(__file__).parents[2] / "src"
 PATIENCE_SECONDS = 60.0
-
-# Each turn plays the next script; the last one is played again and again.
-WRAPPER = """#!/bin/sh
-cd "{folder}" || exit 9
-turn=$(($(cat {name}.turn 2>/dev/null || echo 0) + 1))
-echo $turn > {name}.turn
-script={name}.$turn.json
-[ -f $script ] || script={name}.last.json
-PYTHONPATH="{source}" exec "{python}" -m bullpen.testing.agent --as {cli} --script $script "$@"
-"""
 
 
 class Stage:
@@ -46,11 +39,13 @@ class Stage:
 
     def agent(self, name: str, *scripts: Script, cli: str = "claude", more: str = "") -> None:
         """Add a member that plays these scripts in the stream of a CLI."""
+        folder = self.folder / "agents" / name
+        folder.mkdir(parents=True)
         for number, script in enumerate(scripts, start=1):
-            (self.folder / f"{name}.{number}.json").write_text(json.dumps(script))
-        (self.folder / f"{name}.last.json").write_text(json.dumps(scripts[-1]))
+            (folder / f"script-{number}").write_text(json.dumps(script))
+        (folder / "script").write_text(json.dumps(scripts[-1]))
         program = self.folder / "bin" / name
-        program.write_text(WRAPPER.format(folder=self.folder, name=name, cli=cli, source=SOURCE, python=sys.executable))
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(AGENT)} --as {cli} --turns={folder} "$@"\n')
         program.chmod(0o755)
         runs = f'command = ["{program}"]' if cli == "text" else f'agent = "{cli}"'
         if cli != "text":
@@ -68,6 +63,17 @@ class Stage:
     def play(self, story: Story, *, size: tuple[int, int] = (120, 40), resume: str | None = None) -> str:
         """Open the screen, let the story happen, and return the conversation's id."""
         return asyncio.run(self._play(story, size, resume))
+
+    def said(self, *texts: str) -> str:
+        """Let a person say something on another day, without a screen; return the conversation's id."""
+        return asyncio.run(self._said(texts))
+
+    async def _said(self, texts: Iterable[str]) -> str:
+        async with open_team(self.team, db=self.db) as conversation:
+            for text in texts:
+                await conversation.say(text)
+                await conversation.until_quiet()
+            return conversation.id
 
     async def _play(self, story: Story, size: tuple[int, int], resume: str | None) -> str:
         async with open_team(self.team, db=self.db, resume=resume) as conversation:
@@ -89,8 +95,7 @@ class Scene:
 
     async def settled(self) -> None:
         """Wait until everything that came is on the screen."""
-        for _ in range(2):
-            await self.pilot.pause()
+        await self.pilot.pause()
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until something is so; fail loudly if it never is."""
@@ -104,7 +109,19 @@ class Scene:
 
     async def sees(self, *words: str) -> None:
         """Wait until these words are on the screen."""
-        await self.until(lambda: all(word in self.text for word in words))
+
+        def is_seen() -> bool:
+            text = self.text
+            return all(word in text for word in words)
+
+        await self.until(is_seen)
+        await self.until(self._is_read)
+
+    def _is_read(self) -> bool:
+        """Return whether keys answer what is asked: a person has looked at it for a moment."""
+        if not isinstance(chat := self.app.screen, ChatScreen) or not chat._notice.shown:
+            return True
+        return chat._notice.shown == chat._composer.cards.settled and chat._composer.cards.is_settled
 
     async def quiet(self) -> None:
         """Wait until no turn is running and the screen shows it."""
@@ -112,8 +129,9 @@ class Scene:
         await self.settled()
 
     async def type(self, text: str) -> None:
-        """Type characters, one by one."""
-        await self.pilot.press(*(NAMES.get(character, character) for character in text))
+        """Type characters, faster than anybody can look."""
+        for character in text:
+            self.app.post_message(Key(NAMES.get(character, character), character))
         await self.settled()
 
     async def press(self, *keys: str) -> None:

@@ -19,7 +19,7 @@ async def nothing_was_said(scene: Scene) -> bool:
     return await scene.conversation.messages() == []
 
 
-def test_a_name_completes(stage: Stage) -> None:
+def test_a_name_completes_and_enter_takes_what_is_selected_and_does_not_send(stage: Stage) -> None:
     team(stage)
 
     async def story(scene: Scene) -> None:
@@ -28,17 +28,11 @@ def test_a_name_completes(stage: Stage) -> None:
         await scene.press("tab")
         assert composer_of(scene).text == "Please @sarah "
 
-    stage.play(story)
-
-
-def test_enter_takes_what_is_selected_and_does_not_send(stage: Stage) -> None:
-    team(stage)
-
-    async def story(scene: Scene) -> None:
+        composer_of(scene).text = ""
         await scene.type("@")
         await scene.sees("@kim     person", "@max     Architect", "@sarah")
         await scene.press("down", "enter")
-        assert composer_of(scene).text == "@max "
+        assert composer_of(scene).text == "@sarah "
         assert await nothing_was_said(scene)
 
     stage.play(story)
@@ -61,9 +55,9 @@ def test_a_command_completes_and_runs(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.type("/he")
-        await scene.sees("/help", "show every command")
+        await scene.sees("/help", "show what you can do now")
         await scene.press("tab", "enter")
-        await scene.sees("Everywhere")
+        await scene.sees("Now", "nothing waits for you")
 
     stage.play(story)
 
@@ -145,7 +139,9 @@ def test_up_brings_back_what_was_said_and_down_what_was_being_written(stage: Sta
     stage.play(story)
 
 
-def test_a_draft_is_back_after_something_from_the_history_was_sent(stage: Stage) -> None:
+def test_what_was_changed_in_the_history_is_not_lost_and_a_draft_is_back_after_something_from_it_was_sent(
+    stage: Stage,
+) -> None:
     team(stage)
 
     async def story(scene: Scene) -> None:
@@ -156,16 +152,9 @@ def test_a_draft_is_back_after_something_from_the_history_was_sent(stage: Stage)
         await scene.quiet()
         assert composer_of(scene).text == "Draft"
 
-    stage.play(story)
-
-
-def test_what_was_changed_in_the_history_is_not_lost(stage: Stage) -> None:
-    team(stage)
-
-    async def story(scene: Scene) -> None:
-        for words in ("First.", "Second."):
-            await scene.say(words)
-            await scene.quiet()
+        composer_of(scene).text = ""
+        await scene.say("Second.")
+        await scene.quiet()
         await scene.press("up")
         await scene.type(" Changed")
         seen = []

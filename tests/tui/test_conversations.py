@@ -1,8 +1,8 @@
 """Several conversations in one screen: listed, opened, and none of them stopped or forgotten."""
 
 import asyncio
+from functools import partial
 
-import pytest
 from tests.tui.stage import PATIENCE_SECONDS, Scene, Stage
 from textual.widgets import OptionList
 
@@ -16,11 +16,7 @@ from bullpen.tui.open_conversations import open_conversations
 def test_another_conversation_is_opened_while_this_one_continues(stage: Stage) -> None:
     stage.agent("max", [{"say": "The first answer."}], [{"say": "Slowly. "}, {"hang": True}])
 
-    async def yesterday(scene: Scene) -> None:
-        await scene.say("About the login.")
-        await scene.quiet()
-
-    earlier = stage.play(yesterday)
+    earlier = stage.said("About the login.")
 
     async def today() -> None:
         loaded = load_team(stage.team)
@@ -60,6 +56,32 @@ def test_another_conversation_is_opened_while_this_one_continues(stage: Stage) -
     asyncio.run(today())
 
 
+def test_new_begins_a_conversation_which_names_the_one_before(stage: Stage) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+
+    async def story() -> None:
+        async with open_conversations(load_team(stage.team), stage.db) as conversations:
+            first = await conversations.open(None)
+            app = BullpenApp(first, conversations=conversations)
+            async with app.run_test(size=(120, 40), notifications=True) as pilot:
+                scene = Scene(app, pilot, first)
+                await scene.sees("Nothing has been said yet")
+                assert "Earlier here" not in scene.text
+                await scene.say("About the login.")
+                await scene.sees("Yes.")
+                await scene.say("/new")
+                await scene.sees("Nothing has been said yet", "Earlier here: “About the login.” /open continues it.")
+                assert conversations.latest != first.id
+
+                await scene.say("/open")
+                await scene.sees("Conversations of this folder")
+                await scene.press("enter")
+                await scene.sees("Yes.")
+                assert conversations.latest == first.id
+
+    asyncio.run(story())
+
+
 def test_a_conversation_of_an_untrusted_team_is_not_opened(stage: Stage) -> None:
     stage.agent("max", [{"say": "Yes."}])
     other = stage.folder / "other.toml"
@@ -83,28 +105,31 @@ def test_a_conversation_of_an_untrusted_team_is_not_opened(stage: Stage) -> None
     asyncio.run(today())
 
 
-@pytest.mark.parametrize("is_writing", [False, True])
-def test_the_palette_runs_commands_and_begins_those_that_need_more(stage: Stage, is_writing: bool) -> None:
+def has_another_theme(scene: Scene, theme: str) -> bool:
+    return scene.app.theme != theme and {scene.app.theme, theme} == {"bullpen-dark", "bullpen-light"}
+
+
+def test_the_palette_runs_commands_and_begins_those_that_need_more(stage: Stage) -> None:
     stage.agent("max", [{"say": "Yes."}])
 
     async def story(scene: Scene) -> None:
         composer = scene.app.screen.query_one(Composer)
-        await scene.type("draft" if is_writing else "")
-        await scene.press("ctrl+p")
-        await scene.sees("/next NAMES", "ask members to answer")
-        await scene.type("dark")
-        await scene.sees("switch between dark and light")
-        await scene.press("enter")
-        await scene.until(lambda: scene.app.theme == "bullpen-light")
-        assert composer.text == ("draft" if is_writing else "")
+        for draft in ("", "draft"):
+            composer.text, theme = draft, scene.app.theme
+            await scene.press("ctrl+p")
+            await scene.sees("/next NAMES", "ask members to answer")
+            await scene.type("dark")
+            await scene.sees("switch between dark and light")
+            await scene.press("enter")
+            await scene.until(partial(has_another_theme, scene, theme))
+            assert composer.text == draft
 
-        await scene.press("ctrl+p")
-        await scene.type("word for word")
-        await scene.sees("/prompt NAME")
-        await scene.press("enter")
-        await scene.until(lambda: composer.text == "/prompt ")
-        if is_writing:
-            await scene.press("escape", "up")
-            assert composer.text == "draft"
+            await scene.press("ctrl+p")
+            await scene.type("word for word")
+            await scene.sees("/prompt NAME")
+            await scene.press("enter")
+            await scene.until(lambda: composer.text == "/prompt ")
+        await scene.press("escape", "up")
+        assert composer.text == "draft"
 
     stage.play(story)

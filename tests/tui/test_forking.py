@@ -70,7 +70,7 @@ def test_the_selected_message_is_the_last_of_the_fork(stage: Stage) -> None:
 
             await scene.say("In the fork.")
             await scene.sees("In the fork.", "Another one.")
-            assert said(stage, fork)[2:] == ["In the fork.", "Another one."]
+            await scene.until(lambda: said(stage, fork)[2:] == ["In the fork.", "Another one."])
             assert len(said(stage, here)) == 4
 
     asyncio.run(story())

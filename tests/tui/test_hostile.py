@@ -7,8 +7,11 @@ import pytest
 from tests.tui.stage import Scene, Script, Stage
 
 from bullpen.tui.app import BullpenApp
+from bullpen.tui.markdown import safe_parser
 from bullpen.tui.message import MessageView
+from bullpen.tui.middle_fold import MiddleFold
 from bullpen.tui.step_folds import StepFold
+from bullpen.tui.text import beginning, code_line, one_line, shown
 from bullpen.tui.text_screen import LinesView
 from bullpen.tui.transcript import Transcript
 
@@ -37,14 +40,21 @@ def is_harmless(text: str) -> bool:
     return not any((unicodedata.category(one) == "Cc" and one != "\n") or one in bidi for one in text)
 
 
-@pytest.mark.parametrize("attack", ["\n\n".join(ATTACKS[place::4]) for place in range(4)], ids=["a", "b", "c", "d"])
+def test_no_text_is_a_command_once_it_is_made_safe() -> None:
+    for attack in ATTACKS:
+        made = (shown(attack), one_line(attack), code_line(attack), beginning(attack).text)
+        parts = [part for token in safe_parser().parse(shown(attack)) for part in token.children or ()]
+        assert all(is_harmless(text) for text in (*made, *(part.content for part in parts)))
+
+
+@pytest.mark.parametrize("attack", ["\n\n".join(ATTACKS[place::2]) for place in range(2)], ids=["a", "b"])
 def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, attack: str) -> None:
     script: Script = [
         {"think": attack},
         {"tool": {"name": f"Bash{attack[:20]}", "input": {"command": attack, attack: attack}, "output": attack}},
         {"tool": {"name": "Edit", "input": {"file_path": attack}, "output": attack, "failed": True}},
         {"tool": {"name": "Write", "input": {"file_path": f"{attack}.py", "content": attack}, "output": attack}},
-        {"say": f"BEGIN\n\n{attack}\n\nEND", "chunk": 7},
+        {"say": f"BEGIN\n\n{attack}\n\nEND", "chunk": 150},
     ]
     stage.agent("max", script, [{"error": 500, "message": attack}])
 
@@ -73,13 +83,12 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
         await scene.say("Again.")
         await scene.sees("F6 Retry")
         screens.append(scene.text)
-        await scene.pilot.hover(Transcript)
-        await scene.pilot.pause(0.4)
-        screens.append(scene.text)
+        # What the mouse rests on would be shown in a tooltip.
+        assert not [widget for widget in scene.app.screen.query("Transcript *") if widget.tooltip]
         assert all(is_harmless(screen) for screen in screens)
         assert is_harmless(re.sub("<[^>]*>", "", scene.app.export_screenshot()))
 
-    stage.play(story, size=(120, 60))
+    stage.play(story, size=(100, 50))
 
 
 def test_a_link_is_shown_with_where_it_leads_and_opens_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,19 +109,19 @@ def test_a_link_is_shown_with_where_it_leads_and_opens_nothing(stage: Stage, mon
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("x" * 1_000_000, id="a line of a megabyte"),
-        pytest.param("- item\n" * 140_000, id="a list of 140,000 items"),
-        pytest.param("```python\n" + "f(x)[0] = {'a': 1}\n" * 50_000, id="code of a megabyte"),
-        pytest.param("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 100_000, id="a table of 100,000 rows"),
-        pytest.param("[" * 500_000 + "](" * 250_000, id="brackets without end"),
+        pytest.param("x" * 12_000, id="a long line"),
+        pytest.param("- item\n" * 1_500, id="a list of 1,500 items"),
+        pytest.param("```python\n" + "f(x)[0] = {'a': 1}\n" * 800, id="long code"),
+        pytest.param("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 1_500, id="a table of 1,500 rows"),
+        pytest.param("[" * 10_000 + "](" * 5_000, id="brackets without end"),
     ],
 )
-def test_a_megabyte_is_shown_in_part_and_read_in_full(stage: Stage, text: str) -> None:
+def test_what_is_long_is_shown_in_part_and_read_in_full(stage: Stage, text: str) -> None:
     stage.agent("max", [{"say": text, "chunk": 20_000}])
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("more characters: enter shows all of it")
+        await scene.until(lambda: bool(scene.app.screen.query(MiddleFold)))
         assert len(scene.app.screen.query_one(Transcript).query("*")) < 1_500
 
         await scene.press("tab", "enter")

@@ -1,5 +1,6 @@
 """The full screen as a person starts it: a real terminal, from the first key to the last words."""
 
+import asyncio
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.tui.stage import PATIENCE_SECONDS, SOURCE, Scene, Stage
+from textual.events import Callback
 
 from bullpen.tui.launch import farewell
 
@@ -51,12 +53,8 @@ class Terminal:
             self._read(0.1)
 
     def type(self, keys: str) -> None:
-        """Type keys, as slowly as a person even if the machine is busy: what comes faster is taken for a paste."""
-        for key in keys:
-            os.write(self._end, key.encode())
-            deadline = time.monotonic() + 0.3
-            while time.monotonic() < deadline:
-                self._read(0.05)
+        """Type keys."""
+        os.write(self._end, keys.encode())
 
     def exit_code(self) -> int:
         """Read to the end, and return the exit code."""
@@ -102,7 +100,7 @@ def test_the_last_words_say_how_to_come_back(stage: Stage, open_terminal: Callab
     terminal.type("Hi\r")
     terminal.sees("Kim.")
     # While the turn runs, leaving asks first.
-    terminal.sees("◆ kim")
+    terminal.sees("◆ waits for you")
     terminal.type("\x11")
 
     assert terminal.exit_code() == 0, terminal.written[-3000:]
@@ -168,3 +166,19 @@ def test_nothing_is_imported_at_the_start_that_the_first_reply_or_a_dialog_needs
     code = f"import sys, bullpen.tui.launch, bullpen.tui.app; print([name for name in {late} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "[]"
+
+
+def test_a_widget_that_is_removed_while_a_person_leaves_is_no_error(stage: Stage) -> None:
+    removal = asyncio.Event()
+
+    async def cancelled() -> None:
+        removal.set()
+        raise asyncio.CancelledError
+
+    async def story(scene: Scene) -> None:
+        scene.app._next_callbacks.append(Callback(cancelled))
+
+    stage.agent("max", [{"say": "Hi."}])
+    stage.play(story)
+
+    assert removal.is_set()

@@ -45,7 +45,7 @@ def test_a_long_line_of_code_is_not_cut(stage: Stage) -> None:
 
 def test_lines_stay_lines_while_they_come_and_after(stage: Stage) -> None:
     steps = [f"step {number} of it" for number in range(1, 6)]
-    stage.agent("max", [{"say": "\n".join(steps), "chunk": 4, "delay": 0.01}, {"sleep": 3600}], [{"say": "Done."}])
+    stage.agent("max", [{"say": "\n".join(steps), "chunk": 4}, {"hang": True}], [{"say": "Done."}])
 
     async def story(scene: Scene) -> None:
         await scene.type("first line")

@@ -1,6 +1,5 @@
 """What agents ask on the full screen: an answer is its number, and everybody reads who answered."""
 
-import pytest
 from tests.tui.stage import Scene, Stage
 
 from bullpen.approvals import Answer
@@ -8,45 +7,38 @@ from bullpen.approvals import Answer
 OFFER = "Shall I? [ASK: yes | no | later]"
 
 
-@pytest.mark.parametrize(("number", "words"), [("1", "yes"), ("3", "later")])
-def test_an_answer_that_an_agent_offers_is_chosen_with_its_number(number: str, words: str, stage: Stage) -> None:
-    stage.agent("max", [{"say": OFFER}], [{"say": "Good."}])
+async def said_by_kim(scene: Scene) -> list[str]:
+    messages = [one.message for one in await scene.conversation.messages()]
+    return [message.content for message in messages if message.speaker.role_id == "kim"]
+
+
+def test_an_answer_that_an_agent_offers_is_chosen_with_its_number(stage: Stage) -> None:
+    stage.agent("max", [{"say": OFFER}], [{"say": f"Good. {OFFER}"}], [{"say": "Fine."}])
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
         await scene.sees("Shall I?", "1 yes", "2 no", "3 later")
-        await scene.type(number)
-        await scene.press("enter")
-        await scene.sees("Good.")
-        assert [one.message.content for one in await scene.conversation.messages()][-2:] == [words, "Good."]
+        await scene.press("1")
+        await scene.sees("Good.", "3 later")
+        await scene.press("3")
+        await scene.sees("Fine.")
+        assert await said_by_kim(scene) == ["Go.", "yes", "later"]
         assert "2 no" not in scene.text
 
     stage.play(story)
 
 
-def test_the_first_answer_has_a_key_of_its_own(stage: Stage) -> None:
-    stage.agent("max", [{"say": OFFER}], [{"say": "Good."}])
+def test_a_digit_needs_no_enter_and_a_number_that_no_answer_has_is_a_message(stage: Stage) -> None:
+    stage.agent("max", [{"say": OFFER}], [{"say": f"Good. {OFFER}"}], [{"say": "Fine."}])
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
         await scene.sees("1 yes")
-        await scene.press("f8")
-        await scene.sees("Good.")
-        assert [one.message.content for one in await scene.conversation.messages()][-2] == "yes"
-
-    stage.play(story)
-
-
-def test_a_number_that_no_answer_has_is_a_message(stage: Stage) -> None:
-    stage.agent("max", [{"say": OFFER}], [{"say": "Good."}])
-
-    async def story(scene: Scene) -> None:
-        await scene.say("Go.")
-        await scene.sees("3 later")
-        await scene.type("7")
-        await scene.press("enter")
-        await scene.sees("Good.")
-        assert [one.message.content for one in await scene.conversation.messages()][-2] == "7"
+        await scene.press("1")
+        await scene.sees("Good.", "3 later")
+        await scene.say("7")
+        await scene.sees("Fine.")
+        assert await said_by_kim(scene) == ["Go.", "yes", "7"]
 
     stage.play(story)
 
@@ -69,16 +61,16 @@ def test_who_looks_on_reads_who_answered(stage: Stage) -> None:
     stage.play(story)
 
 
-@pytest.mark.parametrize(("word", "became"), [("y", "Allowed: touch a"), ("No", "Not allowed")])
-def test_one_word_answers_an_agent_that_asks(word: str, became: str, stage: Stage) -> None:
+def test_one_word_answers_an_agent_that_asks(stage: Stage) -> None:
     stage.agent("max", [{"ask": "touch a"}], more='permissions = "ask"')
 
     async def story(scene: Scene) -> None:
-        await scene.say("Go.")
-        await scene.sees("wants to run a command")
-        await scene.type(word)
-        await scene.press("enter")
-        await scene.sees(became)
-        assert [one.message.speaker.role_id for one in await scene.conversation.messages()][1:] == ["max"]
+        for word, became in (("y", "Allowed: touch a"), ("No", "Not allowed")):
+            await scene.say("Go.")
+            await scene.sees("wants to run a command")
+            await scene.say(word)
+            await scene.sees(became)
+            await scene.quiet()
+        assert [one.message.speaker.role_id for one in await scene.conversation.messages()] == ["kim", "max"] * 2
 
     stage.play(story)

@@ -22,6 +22,7 @@ from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.chat import ChatScreen
 from bullpen.tui.composer import Composer
+from bullpen.tui.text_screen import LinesView
 from bullpen.view.state import conversation_view
 
 PATIENCE_SECONDS = 60.0
@@ -40,7 +41,7 @@ async def plain_chat(team: Path, folder: Path) -> AsyncIterator[tuple[Conversati
 
         async def send(text: str) -> str:
             for question in view(conversation).decisions:
-                if question.kind == "question":
+                if question.choices and question.choices[0].key:
                     show.decision(question)
             before = len(written.getvalue())
             await lines.take(text)
@@ -67,9 +68,10 @@ async def full_screen(team: Path, folder: Path) -> AsyncIterator[tuple[Conversat
                     await chat.send(Composer.Sent(text))
                 await pilot.pause()
                 composer.load_text("")
-                while app.screen is not chat:
-                    app.pop_screen()
                 told = [notification.message for notification in app._notifications]
+                while app.screen is not chat:
+                    told += [line for view in app.screen.query(LinesView) for line in view._paragraphs]
+                    app.pop_screen()
                 # Everybody is told who decided what, sooner or later: that is not about this line.
                 return "\n".join(message for message in told if not message.startswith("kim said "))
 

@@ -1,4 +1,4 @@
-"""Best of several: every door asks which result is picked, shows them, and takes the answer."""
+"""Best of several: every door asks which result is picked, and shows them."""
 
 import asyncio
 import io
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.view.doors import DOORS
+from tests.view.doors import plain_chat
 from textual.pilot import Pilot
 from textual.widgets import Button, Footer
 from textual.widgets._footer import FooterKey
@@ -77,8 +77,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
@@ -101,10 +100,9 @@ async def until_focused(pilot: Pilot[None], column: Column) -> None:
         await pilot.pause(0.02)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_answer(door: str, place: Place) -> None:
+def test_every_answer(place: Place) -> None:
     async def story() -> None:
-        async with DOORS[door](place.team, place.folder) as (conversation, send):
+        async with plain_chat(place.team, place.folder) as (conversation, send):
             await done(conversation)
             assert "There is no result of 'kim' to pick or drop." in await send("/pick kim")
             assert "cyd has no result: turn 3 ended without a reply." in await send("/pick cyd")
@@ -125,10 +123,9 @@ def test_every_answer(door: str, place: Place) -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_only_what_is_named_is_dropped(door: str, place: Place) -> None:
+def test_only_what_is_named_is_dropped(place: Place) -> None:
     async def story() -> None:
-        async with DOORS[door](place.team, place.folder) as (conversation, send):
+        async with plain_chat(place.team, place.folder) as (conversation, send):
             await done(conversation)
             said = await send("/discard")
             assert "/discard all for ann (turn 1), bob (turn 2) and cyd (turn 3)" in said

@@ -1,4 +1,4 @@
-"""A budget that is used up asks in every door, and the same words raise it there."""
+"""A budget that is used up asks in every door, until it is raised."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.tui.stage import Scene, Script, Stage
-from tests.view.doors import DOORS, browser, plain_chat
+from tests.view.doors import browser, plain_chat
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.testing.site import site
@@ -23,7 +23,6 @@ UP = "max has used 60 tokens: its budget of 50 tokens is used up."
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     made = Stage(tmp_path)
     made.agent("max", ONE, TWO, more='memory = "shared"\nbudget = { tokens = 50 }')
@@ -44,26 +43,17 @@ async def used_up(conversation: Conversation) -> None:
     assert await last_words(conversation) == "One."
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_the_same_words_raise_it(door: str, stage: Stage) -> None:
+def test_it_is_shown_and_raised_in_words(stage: Stage) -> None:
     async def story() -> tuple[list[str], str]:
-        async with DOORS[door](stage.team, stage.folder) as (conversation, send):
+        async with plain_chat(stage.team, stage.folder) as (conversation, send):
             await used_up(conversation)
-            told = [await send("/raise once ada"), await send("/raise once max")]
+            told = [await send(words) for words in ("/who", "/raise once ada", "/raise once max")]
             return told, await last_words(conversation)
 
     told, words = asyncio.run(story())
-    assert told[0] == "Nobody here is called 'ada'."
+    assert f"  {UP}" in told[0]
+    assert told[1] == "Nobody here is called 'ada'."
     assert words == "Two."
-
-
-def test_the_plain_chat_writes_what_can_be_typed(stage: Stage) -> None:
-    async def story() -> str:
-        async with plain_chat(stage.team, stage.folder) as (conversation, send):
-            await used_up(conversation)
-            return await send("/who")
-
-    assert f"  {UP}" in asyncio.run(story())
 
 
 def test_the_full_screen_shows_it_with_its_choices(stage: Stage) -> None:

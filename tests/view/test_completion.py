@@ -2,7 +2,8 @@
 
 import pytest
 
-from bullpen.view.completion import options_for
+from bullpen.team.reader import read_team
+from bullpen.view.completion import names_of, options_for
 
 NAMES = {"max": "Architect", "Mary Ann": "", "sarah": "Reviewer"}
 
@@ -22,6 +23,8 @@ def completed(before: str) -> list[str]:
         ("first line\nask @MA", ["first line\nask @max ", "first line\nask @Mary Ann "]),
         ("@al", ["@all "]),
         ("请看，＠sa", ["请看，@sarah "]),
+        ("Go @sarah.", []),
+        ("请看 @sarah，", []),
         ("[NEXT: al", ["[NEXT: all] "]),
         ("/h", ["/hand ", "/help "]),
         ("/H", ["/hand ", "/help "]),
@@ -45,3 +48,11 @@ def completed(before: str) -> list[str]:
 )
 def test_what_can_follow(before: str, after: list[str]) -> None:
     assert completed(before) == after
+
+
+def test_agents_are_offered_before_people_who_hardly_ask_themselves() -> None:
+    team = read_team('[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\n')
+    names = names_of(team)
+
+    assert [option.label for option in options_for("@", names)] == ["@max", "@kim", "@all"]
+    assert [option.label for option in options_for("[FROM: ", names)] == ["kim", "max"]

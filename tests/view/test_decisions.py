@@ -35,7 +35,13 @@ def test_the_latest_failure_comes_first_and_the_pause_is_no_decision_of_its_own(
     assert found[1].text == "max (turn 3): the quota is used up. Wait until noon."
     assert (found[1].partial_text, found[1].others) == ("I was", ("sarah",))
     assert [choice.typed for choice in found[1].choices] == ["/retry 3", "/skip 3", "/hand NAME 3"]
-    assert [choice.typed for choice in found[0].choices] == ["/retry 4", "/skip 4", "/hand NAME 4", "/drop"]
+    assert [choice.typed for choice in found[0].choices] == [
+        "/retry 4",
+        "/skip 4",
+        "/hand NAME 4",
+        "/skip all",
+        "/drop",
+    ]
 
 
 def test_after_a_failure_a_pause_can_be_ended_if_somebody_could_begin() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
@@ -185,3 +186,15 @@ def test_a_turn_to_which_nothing_was_sent_saw_nothing(store: SqliteStore) -> Non
     answers = explain(store, "c", "1").answers
 
     assert (answers.fate, answers.why) == ("dropped", "nothing was sent")
+
+
+def test_the_rules_that_hold_for_a_member_are_named() -> None:
+    seen = SeenMessage(sequence=1, id="m1", speaker="kim", first_words="Hi", said_bytes=2, fate="kept")
+    explanation = Explanation(conversation_id="c", member="a", turn=None, seconds=None, answers=seen, asked_by=seen)
+
+    assert explanation.rules == ""
+    own = replace(explanation, instruction_files=("AGENTS.md", "style.md"))
+    assert own.rules == "AGENTS.md, style.md"
+    assert replace(own, read_by_itself=("part/CLAUDE.md",)).rules == (
+        "AGENTS.md, style.md, part/CLAUDE.md (its program reads that by itself)"
+    )

@@ -24,7 +24,6 @@ from bullpen.view.status_lines import team_lines
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     stage = Stage(tmp_path)
     stage.agent("max", [{"say": "Done."}])
@@ -76,7 +75,9 @@ def test_an_open_conversation_shows_what_another_process_sees(stage: Stage) -> N
     assert [memories(own) == memories(other) for own, other in told] == [True] * 3
     before, after, forgotten = [memories(own) for own, _ in told]
     assert before["max"] == MemoryView(kind="own", why="it has not had a turn here")
-    assert before["bob"] == MemoryView(kind="shared", why='the team file says memory = "shared"')
+    assert before["bob"] == MemoryView(
+        kind="shared", why='the team file says memory = "shared" or prompts = "specification"'
+    )
     assert before["kim"] is None
     assert after["max"] != before["max"]
     assert forgotten["max"] is not None

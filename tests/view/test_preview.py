@@ -16,7 +16,6 @@ from bullpen.view.preview import Supposed, new_conversation, preview
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OwnProject:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     return OwnProject(Stage(tmp_path))
 
 

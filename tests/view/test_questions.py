@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from bullpen.conversation.events import Asked
 from bullpen.turn_events import ApprovalAsked
 from bullpen.view.decisions import Decision, decisions
@@ -19,6 +21,22 @@ def test_all_of_a_command_is_shown_and_nothing_in_it_is_hidden() -> None:
     assert seen(kind="command", tool="Bash", command=command).shown == (
         "touch a" + " b" * 5_000 + "\\x1b[8m; rm -rf .\n# \\u{202e}gnp"
     )
+
+
+@pytest.mark.parametrize("padding", ["\n" * 60, "\n#" * 60, "\n \u00a0" * 60, " " * 900])
+def test_the_length_of_a_padded_command_is_said_before_what_the_agent_says_of_it(padding: str) -> None:
+    asked = seen(kind="command", command=f"touch evil{padding}\nls", why="That is 1 line and 2 characters.")
+
+    lines, characters = asked.shown.count("\n") + 1, len(asked.shown)
+    assert asked.text == (
+        f"max wants to run a command. That is {lines} lines and {characters:,} characters: "
+        "read it from the first to the last. It says: That is 1 line and 2 characters."
+    )
+    assert asked.length in asked.text
+
+
+def test_of_a_short_command_no_length_is_said() -> None:
+    assert seen(kind="command", command="one\ntwo").length == ""
 
 
 def test_what_an_agent_says_cannot_look_like_what_bullpen_says() -> None:
@@ -52,14 +70,30 @@ def test_a_question_offers_its_answers() -> None:
     ]
 
 
-def test_a_yes_is_never_a_key_that_was_meant_for_something_else() -> None:
-    asked = seen(kind="command", command="rm x")
+def test_the_answers_have_the_same_keys_and_words_on_every_card() -> None:
+    assert seen(kind="command", command="rm x").keys == (
+        "1 Yes  2 Yes, for exactly this from now on  3 No, and say why  esc stop"
+    )
 
-    assert [(one.action, one.given.get("scope"), one.is_risky) for one in asked.choices] == [
-        ("yes", "once", True),
-        ("yes", "turn", True),
-        ("yes", "conversation", True),
-        ("yes", "team", True),
-        ("no", None, False),
-        ("stop", None, False),
-    ]
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"kind": "edit", "paths": ("/etc/hosts",), "diff": "-a\n+b", "folder": "/repo"},
+        {"kind": "edit", "paths": ("../x",), "diff": "-a\n+b", "folder": "/repo"},
+        {"kind": "edit", "paths": (), "diff": "", "folder": "/repo"},
+        {"kind": "tool", "tool": "Read", "details": {"file": "~/.ssh/id_rsa"}, "folder": "/repo"},
+    ],
+)
+def test_a_yes_that_may_hold_only_once_has_no_lasting_one_beside_it_and_the_digits_keep_their_meaning(
+    question: dict[str, Any],
+) -> None:
+    assert seen(**question).keys == "1 Yes  3 No, and say why  esc stop"
+
+
+def test_a_yes_from_now_on_is_for_exactly_what_is_shown_in_this_conversation() -> None:
+    _, longer, no, stop = seen(kind="command", command="rm x").choices
+
+    assert longer.given == {"turn": "3", "question": "q1", "scope": "conversation"}
+    assert longer.purpose == "yes, whenever it asks for exactly this in this conversation"
+    assert (no.begins, stop.begins, longer.begins) == ("/no ", "", "")

@@ -1,16 +1,15 @@
-"""Reviews: every door shows how far one is, asks when it is a person's to decide, and takes the answer."""
+"""Reviews: every door shows how far one is, and asks when it is a person's to decide."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
-from tests.view.doors import DOORS
+from tests.view.doors import plain_chat
 from textual.widgets import Button
 
 from bullpen.app import open_team
+from bullpen.cli import main
 from bullpen.cli.exit_codes import ending_of, say_next
 from bullpen.conversation.conversation import Conversation
 from bullpen.database import open_database
@@ -50,12 +49,11 @@ class Place:
         self.says("changes")
 
     def says(self, verdict: str) -> None:
-        (self.folder / "verdict").write_text(f"I have read it. [VERDICT: {verdict}]", encoding="utf-8")
+        (self.folder / "verdict").write_text(f"I have read it.\n[VERDICT: {verdict}]", encoding="utf-8")
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
@@ -69,10 +67,9 @@ def state(conversation: Conversation) -> tuple[str, int]:
     return one.state, len(one.rounds)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_answer(door: str, place: Place) -> None:
+def test_every_answer(place: Place) -> None:
     async def story() -> None:
-        async with DOORS[door](place.team, place.folder) as (conversation, send):
+        async with plain_chat(place.team, place.folder) as (conversation, send):
             assert "There is no open review" in await send("/again")
             await done(conversation)
             assert "with 'kim'" in await send("/end-review kim")
@@ -175,22 +172,20 @@ def test_the_browser_shows_what_waits_in_a_conversation_that_is_not_open(place: 
     asyncio.run(story())
 
 
-def run(place: Place) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "bullpen", "run", "--trust", "team.toml", "Build it."]
-    return subprocess.run(words, cwd=place.folder, capture_output=True, encoding="utf-8", timeout=60, check=False)
+def run(place: Place) -> int:
+    return main(["run", "--trust", str(place.team), "Build it."])
 
 
-def test_a_run_ends_with_8_unless_it_is_approved(place: Place) -> None:
-    unapproved = run(place)
+def test_a_run_ends_with_8_unless_it_is_approved(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    code, unapproved = run(place), capsys.readouterr()
     with open_database(None) as database:
         summaries = all_conversations(database)
         waiting = inbox(database)
     found = ([one.state for one in summaries], len(waiting.closed), all(one.needs_you for one in summaries))
-    place.says("approve")
-    approved = run(place)
+    assert (code, found) == (8, (["undecided"], 1, True)), unapproved
+    assert QUESTION in " ".join(unapproved.err.split())
 
-    assert unapproved.returncode == 8, unapproved.stdout + unapproved.stderr
-    assert found == (["undecided"], 1, True)
-    assert QUESTION in " ".join(unapproved.stderr.split())
-    assert approved.returncode == 0, approved.stdout + approved.stderr
-    assert "sarah approved what max did, in round 1 of 1." in approved.stdout
+    place.says("approve")
+    code, approved = run(place), capsys.readouterr()
+    assert code == 0, approved
+    assert "sarah approved what max did, in round 1 of 1." in approved.out

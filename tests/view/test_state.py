@@ -13,7 +13,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.view.state import ConversationView, conversation_view, stored_view
-from bullpen.view.status_lines import team_lines
+from bullpen.view.status_lines import team_lines, who_lines
 
 HANGING: Script = [{"usage": {"input": 100, "output": 5}}, {"hang": True}]
 FAILING: Script = [{"error": 500, "message": "the model is down"}]
@@ -21,7 +21,6 @@ FAILING: Script = [{"error": 500, "message": "the model is down"}]
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     return Stage(tmp_path)
 
@@ -120,6 +119,24 @@ def test_a_conversation_in_which_a_turn_is_about_to_begin_is_working(stage: Stag
             return conversation_view(conversation).status
 
     assert asyncio.run(story()) == "working"
+
+
+def test_what_a_member_does_not_get_of_the_project_is_said_in_who(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+    stage.agent("ada", HANGING, more='permissions = "full"')
+    skill = stage.team.parent / ".claude" / "skills" / "ship" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.touch()
+
+    async def story() -> list[str]:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            return who_lines(conversation)
+
+    lines = asyncio.run(story())
+
+    assert [line for line in lines if "does not get" in line] == [
+        "  does not get the project's skills (.claude/skills/ship/SKILL.md): its permissions are not full"
+    ]
 
 
 def test_who_has_full_permissions_is_shown(stage: Stage) -> None:

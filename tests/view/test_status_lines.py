@@ -13,7 +13,7 @@ def test_a_turn_is_handed_over_only_where_there_is_another_agent(agents: int, an
     view = ConversationView(id="x", team="t", is_open=True, members=members, undecided=(ended,))
 
     assert list(left_open_lines(view)) == [f"Waiting for your decision: turn 3 of max. In chat: {answers}."]
-    assert queue_lines(view) == [f"turn 3  max: {answers}?"]
+    assert queue_lines(view) == [f"✗ turn 3  max: {answers}?"]
 
 
 def _member(name: str, agent: str) -> MemberView:

@@ -1,5 +1,6 @@
 """What an agent did in a turn, as data."""
 
+from bullpen.text.numbers import clock
 from bullpen.turn_events import Event, Notice, TextDelta, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
 from bullpen.view.steps import MOST_CHARACTERS, MOST_STEPS, Steps
 
@@ -73,3 +74,15 @@ def test_a_tool_that_only_changes_the_plan_is_a_step_only_if_it_fails() -> None:
 
     assert [step.kind for step in Steps(change)] == ["plan"]
     assert [(step.title, step.failed) for step in Steps([*change, *failing])] == [("plan", False), ("TodoWrite", True)]
+
+
+def test_retries_in_a_row_are_one_step_that_counts() -> None:
+    steps = Steps()
+    for number in (1, 2, 3):
+        steps.add(Notice(kind="retry", text="no network", attempts=number, since=1_000))
+    steps.add(Notice(kind="warning", text="hm"))
+    steps.add(Notice(kind="retry", text="again", attempts=1, since=9_000))
+
+    assert [step.output for step in steps] == [f"3 attempts since {clock(1_000)}: no network", "hm", "again"]
+    counted = [Notice(kind="retry", text=text) for text in ("one", "two")]
+    assert [step.output for step in Steps(counted)] == ["2 attempts: two"], "also those that nobody has counted"

@@ -1,4 +1,4 @@
-"""A summary is asked for, seen as what it is, and dropped in plain chat, full screen, browser, API and editor."""
+"""A summary is asked for, seen as what it is, and dropped; test_commands_in_every_door.py is about the doors."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.conversation.stage import Stage
-from tests.view.doors import DOORS, PATIENCE_SECONDS
+from tests.view.doors import PATIENCE_SECONDS, plain_chat
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.routing.summaries import Summary
@@ -18,9 +18,7 @@ WORDS = "#6 covers #1: by max, 26 B, used in prompts"
 
 
 @pytest.fixture
-def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def team(tmp_path: Path) -> Path:
     stage = Stage(tmp_path)
     stage.person("kim")
     stage.agent("max", SUMMARY, window=3)
@@ -32,18 +30,15 @@ async def count(conversation: Conversation) -> None:
         await conversation.note(word, sender="kim")
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_it_is_asked_for_listed_and_dropped(door: str, team: Path) -> None:
+def test_it_is_asked_for_listed_and_dropped(team: Path) -> None:
     async def story() -> None:
-        async with DOORS[door](team, team.parent) as (conversation, send), asyncio.timeout(PATIENCE_SECONDS):
+        async with plain_chat(team, team.parent) as (conversation, send), asyncio.timeout(PATIENCE_SECONDS):
             await count(conversation)
             assert await send("/sumup max") in ("", "#5")
             await conversation.until_quiet()
             used = Summary(number=6, member="max", first=1, last=1, size=len(SUMMARY))
             assert conversation.progress.summaries == (used,)
-            told = await send("/summaries")
-            # Full screen shows them on a screen of their own.
-            assert WORDS in told or door == "full screen"
+            assert WORDS in await send("/summaries")
             assert WORDS in await conversation.read(summaries_text, conversation.progress)
             await send("/drop-summary 6")
             assert [one.dropped_by for one in conversation.progress.summaries] == ["kim"]

@@ -7,13 +7,13 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.tui.stage import Scene, Script, Stage
-from tests.view.doors import DOORS, PATIENCE_SECONDS, api, browser, plain_chat
+from tests.view.doors import DOORS, PATIENCE_SECONDS, plain_chat
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.testing.site import site
-from bullpen.tui.help_screen import HelpScreen, Row
+from bullpen.tui.help_screen import HelpScreen, HelpTable
 from bullpen.view.addressees import addressees
-from bullpen.view.commands import WHILE_IT_WORKS
+from bullpen.view.help import WHILE_IT_WORKS
 
 HANGING: Script = [{"say": "hm"}, {"hang": True}]
 TOLD = "Told: max reads that in this turn, with its next step."
@@ -22,7 +22,6 @@ QUEUED = "Queued: ada cannot be told anything in this turn, and reads that in it
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     stage = Stage(tmp_path)
     stage.agent("max", HANGING)
@@ -36,10 +35,9 @@ async def both_work(conversation: Conversation) -> None:
             await asyncio.sleep(0.005)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_person_reads_what_became_of_what_they_told(door: str, stage: Stage) -> None:
+def test_a_person_reads_what_became_of_what_they_told(stage: Stage) -> None:
     async def story() -> tuple[list[str], list[str]]:
-        async with DOORS[door](stage.team, stage.folder) as (conversation, send):
+        async with plain_chat(stage.team, stage.folder) as (conversation, send):
             await send("[NEXT: max & ada] Go.")
             await both_work(conversation)
             said = [await send(f"/tell {name} look at the tests, too") for name in ("max", "ada")]
@@ -84,13 +82,11 @@ def test_who_writes_to_an_agent_at_work_sees_before_that_it_is_queued(stage: Sta
     ]
 
 
-@pytest.mark.parametrize("door", ["plain chat", "browser", "api"])
+@pytest.mark.parametrize("door", ["plain chat", "browser"])
 def test_the_help_explains_each_in_a_sentence(door: str, stage: Stage) -> None:
-    doors = {"plain chat": plain_chat, "browser": browser, "api": api}
-
     async def story() -> str:
-        async with doors[door](stage.team, stage.folder) as (_, send):
-            return " ".join((await send("/help")).split())
+        async with DOORS[door](stage.team, stage.folder) as (_, send):
+            return " ".join((await send("/help all")).split())
 
     shown = asyncio.run(story())
 
@@ -101,7 +97,7 @@ def test_so_does_the_help_of_the_full_screen(stage: Stage) -> None:
     async def story(scene: Scene) -> None:
         await scene.press("f1")
         await scene.until(lambda: isinstance(scene.app.screen, HelpScreen))
-        shown = [row._searched for row in scene.app.screen.query(Row)]
-        assert [f"{word} {words}".casefold() in shown for word, words in WHILE_IT_WORKS] == [True, True, True]
+        shown = [row for rows in scene.app.screen.query_one(HelpTable).shown.values() for row in rows]
+        assert [row in shown for row in WHILE_IT_WORKS] == [True, True, True]
 
     stage.play(story)

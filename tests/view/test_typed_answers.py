@@ -22,6 +22,7 @@ from bullpen.routing.asks import OpenAsk
 from bullpen.team.team import Member, Team
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
+from bullpen.testing.clock import ManualClock
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
 from bullpen.tui.app import BullpenApp
@@ -30,6 +31,7 @@ from bullpen.turn_events import ApprovalAsked
 from bullpen.view.command_arguments import OneAnswer
 from bullpen.view.commands import COMMANDS, Typed, run_command
 from bullpen.view.decisions import Decision, decisions
+from bullpen.view.shown_cards import SETTLED_SECONDS
 from bullpen.view.state import conversation_view
 from bullpen.view.typed_answers import read_typed
 
@@ -84,6 +86,84 @@ def test_which_of_several_has_to_be_said() -> None:
     assert given("/yes 4", FIRST, SECOND).question == "q4"
 
 
+def of_turn_3(number: int, command: str) -> Asked:
+    return replace(FIRST, question=ApprovalAsked(id=f"q{number}", kind="command", command=command))
+
+
+BOTH = (of_turn_3(1, "touch a"), of_turn_3(2, "rm -rf b"))
+
+
+@pytest.mark.parametrize("text", ["/yes", "/yes 3", "/yes always 3", "/no 3 because", "/stop 3", "/instead make"])
+def test_of_two_questions_of_one_turn_none_is_taken_for_the_one_that_is_meant(text: str) -> None:
+    first, second = (one.name for one in shown(*BOTH))
+    with pytest.raises(BullpenError) as refused:
+        given(text, *BOTH)
+    command = text.split()[0]
+    assert str(refused.value) == (
+        "Several questions wait for you. "
+        f"Which one do you mean: {command} {first} (touch a) or {command} {second} (rm -rf b)?"
+    )
+
+
+def test_each_question_of_a_turn_has_a_name_that_its_card_shows_and_that_stays() -> None:
+    for asked, card, alone in zip(BOTH, shown(*BOTH), (shown(one)[0] for one in BOTH), strict=True):
+        assert card.name == alone.name
+        assert f"(question {card.name})" in card.text
+        for choice in card.choices:
+            answer = given(choice.typed.replace("REASON", "because"), *BOTH)
+            assert (answer.turn, answer.question) == ("3", asked.question.id), choice.typed
+            assert answer.scope == choice.given.get("scope", "once")
+        assert given(f"/instead {card.name} make -k", *BOTH) == OneAnswer(
+            turn="3", question=asked.question.id, command="make -k"
+        )
+
+
+def test_the_name_of_a_question_that_is_not_shown_means_no_other() -> None:
+    first, second = shown(*BOTH)
+    answer = given(f"/yes {first.name}", BOTH[1])
+    assert (answer.turn, answer.question) != (second.turn, second.question)
+    assert answer.question is not None
+
+
+def test_a_choice_that_two_questions_of_one_turn_offer_is_not_guessed() -> None:
+    colours = [replace(COLOURS, question=replace(COLOURS.question, id=one)) for one in ("a", "b")]
+    for text in ("/yes Always", "/yes 3 Always"):
+        with pytest.raises(BullpenError, match="Which one do you mean"):
+            given(text, *colours)
+    assert given(f"/yes {shown(*colours)[1].name} always", *colours) == OneAnswer(turn="3", question="b", text="Always")
+
+
+@pytest.mark.parametrize("answer", [OneAnswer(), OneAnswer(turn="3")])
+@pytest.mark.parametrize("name", ["yes", "no", "stop"])
+def test_an_answer_of_a_program_that_could_mean_two_questions_answers_none(
+    answer: OneAnswer, name: str, team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with open_team(team, db=team.parent / "c.db") as conversation:
+            answered = Answered(conversation, monkeypatch)
+            for one in BOTH:
+                conversation.approvals.open[one.turn_id, one.question.id] = one
+            with pytest.raises(BullpenError, match="Nothing was answered"):
+                await run_command(Typed(COMMANDS[name], answer), conversation)
+            assert answered.questions == []
+            await run_command(Typed(COMMANDS[name], OneAnswer(turn="3", question="q2")), conversation)
+            assert answered.questions == ["q2"]
+
+    asyncio.run(play())
+
+
+def test_an_answer_that_could_mean_two_replies_answers_none(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with open_team(team, db=team.parent / "c.db") as conversation:
+            ask = OpenAsk(member="max", words="?", choices=("yes",), at=0)
+            progress = replace(conversation.progress, asks={"3": ask, "4": ask})
+            monkeypatch.setattr(Conversation, "progress", property(lambda _: progress))
+            with pytest.raises(BullpenError, match="Several questions of turn 3 and turn 4 wait"):
+                await run_command(Typed(COMMANDS["yes"], OneAnswer()), conversation)
+
+    asyncio.run(play())
+
+
 def test_who_waits_comes_before_an_ask_at_the_end_of_a_reply() -> None:
     asks = {"1": OpenAsk(member="max", words="?", choices=("yes",), at=0)}
     typed = read_typed("/yes", TEAM, shown(FIRST, asks=asks))
@@ -113,8 +193,7 @@ class Answered:
 
 
 @pytest.fixture
-def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
+def team(tmp_path: Path) -> Path:
     return write_team(tmp_path, {"max": [{"say": "hi"}]})
 
 
@@ -130,7 +209,7 @@ def test_in_the_plain_chat(line: str, team: Path, monkeypatch: pytest.MonkeyPatc
             show = Show(StreamPage(written), Colours(None, on=False), now, in_chat=True)
             lines = ChatLines(conversation, show, None)
             show.tell(FIRST)
-            begun = show.questions()
+            begun = show.asked()
             answered.open(SECOND)
             assert not await lines.take(line), "the other one is not written yet"
             assert "What you saw is not asked any more." in written.getvalue()
@@ -147,7 +226,7 @@ def test_in_the_plain_chat(line: str, team: Path, monkeypatch: pytest.MonkeyPatc
     asyncio.run(play())
 
 
-def test_on_the_full_screen(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_the_full_screen(team: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
     async def play() -> None:
         async with open_team(team, db=team.parent / "c.db") as conversation:
             app, answered = BullpenApp(conversation), Answered(conversation, monkeypatch)
@@ -155,28 +234,36 @@ def test_on_the_full_screen(team: Path, monkeypatch: pytest.MonkeyPatch) -> None
                 await pilot.pause()
                 chat = app.screen
                 assert isinstance(chat, ChatScreen)
-                await chat._updates.show_state()
-                # The key that asks first was pressed for another question.
-                await pilot.press("f8")
-                answered.open(SECOND)
-                await chat._updates.show_state()
-                await pilot.press("f8")
+
+                async def show(question: Asked) -> None:
+                    answered.open(question)
+                    await chat._updates.show_state()
+                    await pilot.pause()
+
+                # The key was pressed for another question, which had just been there.
+                await show(FIRST)
+                clock.advance(2 * SETTLED_SECONDS)
+                await show(SECOND)
+                await pilot.press("1", "backspace")
                 assert answered.questions == []
                 # So was the button.
-                await chat.run_action("choose('no', 4, '3/q3')")
+                clock.advance(2 * SETTLED_SECONDS)
+                await chat.run_action("choose('yes', 0, '3/q3')")
                 assert answered.questions == []
-                await chat.run_action("choose('no', 4, '4/q4')")
+                await chat.run_action("choose('yes', 0, '4/q4')")
                 assert answered.questions.pop() == "q4"
                 # So was the beginning of the line.
                 await pilot.press("slash", "y")
-                answered.open(FIRST)
-                await chat._updates.show_state()
+                await show(FIRST)
                 await pilot.press("e", "s", "enter")
                 await pilot.pause()
                 assert answered.questions == []
                 assert "Turn 4 does not wait" in "\n".join(one.message for one in app._notifications)
-                # It is back in the line, for who has read that.
-                await pilot.press("enter")
+                # It is back in the line, for who has read that, and has looked at what is asked now.
+                await pilot.press("ctrl+a", "backspace")
+                chat._composer.load_text("")
+                clock.advance(2 * SETTLED_SECONDS)
+                await pilot.press("slash", "y", "e", "s", "enter")
                 await pilot.pause()
                 assert answered.questions == ["q3"]
 

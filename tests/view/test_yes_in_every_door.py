@@ -21,7 +21,6 @@ QUESTION = "max hands over to ada, which has full permissions (turn 2). That nee
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     made = Stage(tmp_path)
     made.agent("max", ASKS)
@@ -83,23 +82,23 @@ def test_a_no(answer: Answer, stage: Stage) -> None:
 
 
 def test_words_that_hand_over_to_full_permissions_need_more_than_enter_too(stage: Stage) -> None:
-    for script in stage.folder.glob("max.*.json"):
+    for script in stage.folder.glob("agents/max/script*"):
         script.write_text(json.dumps([{"say": "That was my part. Over to ada."}]))
 
     assert asyncio.run(in_plain_chat(stage, "y")) == "I have done it."
     assert asyncio.run(in_plain_chat(stage, "/dismiss")) == "That was my part. Over to ada."
 
 
-@pytest.mark.parametrize(("keys", "words"), [("f8 f8", "I have done it."), ("f7", "Do it. [NEXT: ada]")])
+@pytest.mark.parametrize(("keys", "words"), [("1", "I have done it."), ("3", "Do it. [NEXT: ada]")])
 def test_a_key_on_the_full_screen(keys: str, words: str, stage: Stage) -> None:
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("which has full permissions", "F8 Allow", "F7 Don't allow")
-        await scene.press("f5", "f6")
+        await scene.sees("which has full permissions", "1 Allow", "3 Don't allow")
+        await scene.press("f5", "f6", "f7")
         assert len(scene.conversation.unallowed) == 1, "only these keys decide"
         await scene.press(*keys.split())
         await scene.until(lambda: not scene.conversation.unallowed)
         assert await last_words(scene.conversation) == words
-        await scene.until(lambda: "F8 Allow" not in scene.text)
+        await scene.until(lambda: "1 Allow" not in scene.text)
 
     stage.play(story)

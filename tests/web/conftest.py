@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.web.certificates import certificates
+
+__all__ = ["certificates"]
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: None) -> None:
     monkeypatch.setenv("BULLPEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import msgspec
 from msgspec import Struct
+from tests import forked
 
 from bullpen.cli.logs import begin_logging
 from bullpen.team.file import load_team
@@ -151,7 +152,7 @@ def server_process(
     command = [sys.executable, "-m", "tests.web.server_process", msgspec.json.encode(options).decode()]
     with (
         log.open("wb") as errors,
-        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors) as process,
+        forked.start(command, env=env, stdout=subprocess.PIPE, stderr=errors) as process,
     ):
         try:
             assert process.stdout is not None

@@ -1,5 +1,8 @@
 """Where the server listens."""
 
+import socket
+
+import psutil
 import pytest
 
 from bullpen.errors import CannotListen
@@ -25,6 +28,7 @@ def test_another_address_needs_encryption(monkeypatch: pytest.MonkeyPatch) -> No
     own = _address_of_this_machine()
     if own is None:
         pytest.skip("THIS MACHINE HAS NO ADDRESS BUT LOOPBACK")
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(socket.AF_INET, 0, 0, "", (own, 0))])
     with pytest.raises(CannotListen, match=r"not be encrypted.*--tls-cert"), listening(own, 0, tls=False):
         pass
     with listening(own, 0, tls=True) as (_, place):
@@ -33,19 +37,15 @@ def test_another_address_needs_encryption(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _address_of_this_machine() -> str | None:
-    import socket
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            # Nothing is sent: connecting a datagram socket only chooses the address that it would be sent from.
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return None
-        address = str(probe.getsockname()[0])
-        return None if address.startswith("127.") else address
+    addresses = [one.address for all_ in psutil.net_if_addrs().values() for one in all_ if one.family == socket.AF_INET]
+    return next((one for one in addresses if not one.startswith("127.")), None)
 
 
-def test_what_is_no_address_is_said() -> None:
+def test_what_is_no_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(CannotListen, match="not an address of this machine"), listening("no such host", 0, tls=False):
         pass
 

@@ -1,12 +1,14 @@
 """The hub: who may continue a conversation here, and what a closed tab ends, which is nothing."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import httpx
 import pytest
+from tests import forked
 from tests.view.remembering import write_remembering
 
 from bullpen import open_team
@@ -74,12 +76,12 @@ asyncio.run(main())
             assert refused.status_code == 409
             assert f"open in process {owner.pid}" in refused.text
 
-    with subprocess.Popen(
+    with forked.start(
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={"PYTHONPATH": ":".join(sys.path), "LANG": os.environ["LANG"]},
     ) as owner:
         assert owner.stdout is not None
         asyncio.run(story(owner.stdout.readline().strip()))
@@ -104,7 +106,7 @@ def test_a_conversation_without_a_team_file_says_how_to_continue_it(tmp_path: Pa
 
 
 def test_a_browser_that_goes_away_ends_no_agent(tmp_path: Path) -> None:
-    team = write_team(tmp_path, {"max": [{"sleep": 0.3}, {"say": "Still here."}]})
+    team = write_team(tmp_path, {"max": [{"wait_for": "go"}, {"say": "Still here."}]})
 
     async def story() -> str:
         async with site(tmp_path, team) as served:
@@ -113,6 +115,7 @@ def test_a_browser_that_goes_away_ends_no_agent(tmp_path: Path) -> None:
                 async with client.stream("GET", f"/c/{opened.conversation.id}/stream") as answer:
                     assert answer.status_code == 200
                     await client.post(f"/api/conversations/{opened.conversation.id}/messages", json={"text": "Go."})
+            (tmp_path / "go").touch()
             await asyncio.wait_for(opened.conversation.until_quiet(), WAIT_SECONDS)
             return (await opened.conversation.messages())[-1].message.content
 
@@ -133,7 +136,7 @@ def test_nothing_begins_without_a_team_and_nothing_unknown_is_resumed(tmp_path: 
 
 
 def test_a_conversation_with_somebody_at_work_is_not_closed(tmp_path: Path) -> None:
-    team = write_team(tmp_path, {"max": [{"sleep": 30}]})
+    team = write_team(tmp_path, {"max": [{"hang": True}]})
 
     async def story() -> None:
         async with site(tmp_path, team) as served:

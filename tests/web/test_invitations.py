@@ -31,6 +31,8 @@ def test_without_scripts_it_is_a_page_and_its_address_works_once(tmp_path: Path)
         async with site(tmp_path) as served, httpx.AsyncClient(base_url=served.url) as client:
             asked = await client.post("/invite", headers=served.headers)
             assert re.findall(r'name="role" value="(\w+)"', asked.text) == ["guest", "owner"]
+            in_a_dialog = await client.post("/invite", headers={**served.headers, "HX-Request": "true"})
+            assert ["<!doctype html>" in one.text.lower() for one in (asked, in_a_dialog)] == [True, False]
             invited = await client.post("/invite", headers=served.headers, data={"role": "guest"})
             (address,) = re.findall(r'value="([^"]+/enter/[^"]+)"', html.unescape(invited.text))
             assert "It works on this machine only" in invited.text

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.exchange.rendering import MOST_CHARACTERS
-from bullpen.web.markdown import ATTRIBUTES, TAGS, plain, render
-from bullpen.web.visible import visible
+from bullpen.exchange.visible import visible
+from bullpen.web.markdown import ATTRIBUTES, TAGS, plain, render, words
 
 
 class Elements(HTMLParser):
@@ -120,3 +120,23 @@ def test_a_small_text_makes_no_large_table() -> None:
 )
 def test_headings_skip_no_level_whatever_their_author_did(text: str, tags: list[str]) -> None:
     assert re.findall("<(h.)>", render(text)) == tags
+
+
+def test_the_columns_of_a_table_are_aligned_as_written() -> None:
+    html = render("| a | b | c |\n|:--|--:|:-:|\n| 1 | 2 | 3 |")
+    assert re.findall(r"<t([hd])(?: class=\"([\w-]+)\")?>", html) == [
+        (kind, side) for kind in "hd" for side in ("", "to-right", "to-center")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# Done It is **fixed**, see `a_b` > c [NEXT: kim]", "Done It is fixed, see a_b > c"),
+        ("… | a | b | |---|--:| | 1 | 2 |", "… a b 1 2"),
+        ("```python def f(): ... ``` [docs](https://example.com)", "def f(): ... docs"),
+        ("…ld** and more", "…ld** and more"),
+    ],
+)
+def test_a_part_of_a_text_is_shown_without_the_signs_of_markdown(text: str, shown: str) -> None:
+    assert words(text) == shown

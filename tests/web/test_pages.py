@@ -63,10 +63,14 @@ def test_a_conversation_from_the_first_message_to_the_export_with_forms_only(tmp
             ]
             assert "<code>a.py</code>" in page
             assert "[NEXT: sarah]" not in page.split('id="messages"')[1].split('id="live"')[0]
-            assert "kim" in (await client.get("/")).text
+            assert "waits for you" in (await client.get("/")).text
             listed = (await client.get("/", params={"q": "see"})).text
             assert "1 message" in listed
             assert f"{here}?at=2#m2" in listed
+            # In words, and with the title of its conversation.
+            hit = listed.split('class="card"')[1]
+            assert "<bdi>Done, see a.py.</bdi>" in hit
+            assert "<bdi>Please do it.</bdi>" in hit
             exported = await client.get(f"{here}/export/md")
             assert exported.headers["content-disposition"].startswith("attachment")
             assert "> Good." in exported.text
@@ -113,9 +117,28 @@ def test_a_failure_is_decided_with_a_button(
     asyncio.run(story())
 
 
+def test_several_failures_are_skipped_with_one_button(tmp_path: Path) -> None:
+    fails: Script = [{"stderr": "no"}, {"exit": 3}]
+
+    async def story() -> None:
+        async with browser(tmp_path, {"max": fails, "sarah": fails}) as (served, client):
+            here = (await client.post("/c")).url.path
+            opened = served.hub.get(here.removeprefix("/c/"))
+            assert opened is not None
+            await client.post(f"{here}/messages", data={"text": "[NEXT: max & sarah] Go."})
+            await quiet(opened)
+            page = (await client.get(here)).text
+            [form] = [one for one in re.findall(r"<form.*?</form>", page, re.DOTALL) if "Skip all" in one]
+            assert f'action="{here}/do/skip"' in form
+            assert re.findall(r'name="(\w+)" value="(\w+)"', form) == [("everything", "true")]
+            await client.post(f"{here}/do/skip", data={"everything": "true"})
+            assert opened.conversation.undecided == ()
+
+    asyncio.run(story())
+
+
 def test_the_queue_is_shown_reordered_and_dropped(tmp_path: Path) -> None:
-    slow: Script = [{"sleep": 30}, {"say": "late"}]
-    agents = {"max": slow, "sarah": [{"say": "S"}], "ada": [{"say": "A"}]}
+    agents: dict[str, Script] = {"max": [{"hang": True}], "sarah": [{"say": "S"}], "ada": [{"say": "A"}]}
 
     async def story() -> None:
         async with browser(tmp_path, agents) as (served, client):
@@ -199,7 +222,7 @@ def test_what_an_agent_did_can_be_seen_while_it_works_and_afterwards(
         {"think": "Hm."},
         {"tool": tool},
         {"say": "Seen. "},
-        {"sleep": 1},
+        {"wait_for": "go"},
         {"usage": {"input": 1200, "output": 34}, "cost": 0.5},
     ]
     monkeypatch.setenv("PATH", f"{put_on_path(tmp_path, {'claude': [script]})}{os.pathsep}{os.environ['PATH']}")
@@ -219,6 +242,7 @@ def test_what_an_agent_did_can_be_seen_while_it_works_and_afterwards(
             while "Seen." not in (live := (await client.get(f"{here}/newer")).text):
                 await asyncio.sleep(0.01)
             assert "ls /tmp" in live
+            (tmp_path / "go").touch()
             await quiet(opened)
             steps = (await client.get(f"{here}/steps/1")).text
             assert "ls /tmp" in steps
@@ -241,7 +265,7 @@ def test_a_page_is_small_and_brings_everything_with_it(tmp_path: Path) -> None:
             assert len(files) >= 5
             for file in files:
                 assert "immutable" in file.headers["cache-control"]
-            assert sum(len(file.content) for file in [page, *files]) < 150_000
+            assert sum(len(file.content) for file in [page, *files]) < 160_000
             assert " style=" not in page.text
             assert "<style" not in page.text
             assert re.findall(r"<script(?![^>]* src=)", page.text) == []

@@ -12,6 +12,7 @@ from bullpen.approvals import Answer
 from bullpen.conversation.conversation import Conversation
 from bullpen.testing.site import site
 from bullpen.testing.stage import write_team
+from bullpen.web import page_feed
 from bullpen.web.identity import Identity, Role
 
 ASKS = 'permissions = "ask"\nallow = ["pytest"]'
@@ -59,6 +60,35 @@ def test_pages_show_who_answered_from_what_is_stored(tmp_path: Path, monkeypatch
     assert "What it did" in page
     assert [steps.count(f"kim said {words}") for words in ("yes to max: touch a", "no to max: touch b (why)")] == [1, 1]
     assert "allow" not in steps, "what a rule answers at once is not shown"
+
+
+def test_an_agent_that_asks_is_not_shown_as_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    # What is written is rendered at most once an hour, unless something follows it.
+    monkeypatch.setattr(page_feed, "GROW_SECONDS", 3600.0)
+    stage, seen = Stage(tmp_path), tmp_path / "seen"
+    stage.agent(
+        "max", [{"say": "I began, "}, {"wait_for": str(seen)}, {"say": "and now:"}, {"ask": "touch a"}], more=ASKS
+    )
+
+    async def story() -> bytes:
+        async with site(tmp_path, stage.team) as served:
+            opened = await served.hub.begin()
+            with opened.feed.reading(None) as reader:
+                await opened.conversation.say("@max go")
+                frames = b""
+                while b"I began" not in frames:
+                    frames += b"".join(await reader.several())
+                seen.touch()
+                while b"waits for you" not in frames:
+                    frames += b"".join(await reader.several())
+                [(turn, question)] = await asked(opened.conversation, "touch a")
+                await opened.conversation.answer(turn, question, NO, by="kim")
+                await opened.conversation.until_quiet()
+        return frames
+
+    frames = asyncio.run(story())
+    assert b"and now:" in frames.partition(b"waits for you")[0]
 
 
 async def asked(conversation: Conversation, command: str) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def test_a_title_is_shown_everywhere_and_survives(tmp_path: Path) -> None:
 
 
 def test_an_archived_one_is_out_of_the_way_and_can_be_found_again(tmp_path: Path) -> None:
-    team = write_team(tmp_path, {"max": [{"say": "Done."}], "ada": [{"sleep": 30}]})
+    team = write_team(tmp_path, {"max": [{"say": "Done."}], "ada": [{"hang": True}]})
 
     async def story() -> None:
         async with site(tmp_path, team) as served, browser(served) as client:

@@ -10,6 +10,7 @@ from unittest import mock
 
 import httpx
 import pytest
+from tests import forked
 
 from bullpen.errors import BullpenError
 from bullpen.store.sqlite import SqliteStore
@@ -190,7 +191,7 @@ raise SystemExit(main(sys.argv[1:]))
 def on_a_full_disk(folder: Path, *words: str) -> "subprocess.CompletedProcess[bytes]":
     command = [sys.executable, "-c", FULL, "serve", *words, "--db", str(folder / "c.db")]
     # A pipe is not a file that grows.
-    return subprocess.run(command, capture_output=True, check=False, timeout=60, env=os.environ, cwd=folder)
+    return forked.run(command, capture_output=True, check=False, timeout=60, env=os.environ, cwd=folder)
 
 
 @pytest.mark.parametrize("given", ["all", "one"])
@@ -222,7 +223,7 @@ def test_the_command_prints_no_address_that_nobody_knows(tmp_path: Path) -> None
 def test_revoking_nobody_serves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bullpen", "serve", "--no-open", "--revoke", "", "--db", str(tmp_path / "c.db")]
 
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60, cwd=tmp_path)
+    done = forked.run(command, capture_output=True, check=False, timeout=60, cwd=tmp_path)
 
     assert done.returncode == 1
     assert b"has the id ''" in done.stderr

@@ -13,7 +13,7 @@ WAIT_SECONDS = 60
 AGENTS: dict[str, Script] = {
     "max": [{"say": "Done."}],
     "sarah": [{"stderr": "no"}, {"exit": 3}],
-    "ada": [{"sleep": 30}],
+    "ada": [{"hang": True}],
 }
 
 

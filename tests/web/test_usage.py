@@ -48,6 +48,14 @@ def test_without_money_tokens_are_drawn_and_without_both_nothing() -> None:
     assert plot({"unknown": {"max": row("max", 1.0)}}, ["max"]).parts == ()
 
 
+def test_members_have_the_colours_that_they_have_elsewhere() -> None:
+    days = {"2026-11-15": {name: row(name, 1.0) for name in ("max", "eva", "ada")}}
+    own = {"max": "green", "eva": "cyan", "ada": "green"}
+    drawn = plot(days, ["max", "eva", "ada"], own)
+    assert (drawn.colors["max"], drawn.colors["eva"]) == ("green", "cyan")
+    assert drawn.colors["ada"] not in ("green", "cyan"), "a dearer one of another team has its colour"
+
+
 def test_many_names_and_many_days_fit() -> None:
     names = [f"m{number}" for number in range(20)]
     days = {f"20{year}-01-01": {name: row(name, 1.0) for name in names} for year in range(10, 27)}
@@ -69,9 +77,14 @@ def test_the_page_shows_all_conversations_in_a_picture_and_in_numbers(tmp_path: 
             httpx.AsyncClient(base_url=served.url, follow_redirects=True, headers={"Origin": served.url}) as client,
         ):
             await client.post(served.new_url())
-            shown = (await client.get("/usage")).text
+            shown, listed = (await client.get("/usage")).text, (await client.get("/")).text
             assert 'aria-label="Money used each day"' in shown
             assert re.findall(r"<title>\S+ (\w+): ([^<]*)</title>", shown)
+            chat = (await client.get(found[1])).text if (found := re.search(r'href="(/c/[^"]+)"', listed)) else ""
+            colors = dict(re.findall(r'<li class="member c-(\w+)[^"]*" data-member="(\w+)"', chat))
+            legend = re.findall(r'<li class="c-(\w+)"><span class="swatch tinted"[^>]*></span><bdi>(\w+)</bdi>', shown)
+            assert legend
+            assert set(legend) <= set(colors.items())
             assert "<td><bdi>max</bdi></td>" in shown
             by_agent = (await client.get("/usage", params={"by": "agent"})).text
             assert "<option selected>agent</option>" in by_agent

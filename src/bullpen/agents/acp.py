@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from bullpen.agents.acp_driver import AcpDriver
 from bullpen.agents.acp_words import Dialect
 from bullpen.agents.command import TextParser
+from bullpen.agents.folder_settings import ANY_PROGRAM
 from bullpen.agents.spec import AgentSpec, SessionSpec
 from bullpen.context.assemblers import GeminiContextAssembler
 
@@ -50,6 +51,8 @@ SPEC = AgentSpec(
     name="acp",
     command=("acp",),
     needs_command=True,
+    # Which of them such a program reads by itself is not known.
+    instruction_files=(),
     # Everything is below a heading: a prompt that starts with a slash would be a command to many agents.
     assembler=GeminiContextAssembler,
     parser=TextParser,
@@ -58,6 +61,7 @@ SPEC = AgentSpec(
     permissions={"read-only": (), "edit": (), "ask": (), "full": ()},
     allow="bullpen answers what this program asks; what it asks is up to its own settings",
     tools=tools_by_protocol,
+    folder_settings=ANY_PROGRAM,
     hints={
         "not_installed": "Check its command in your team file, and your PATH.",
         "not_signed_in": "Sign in with the program itself.",

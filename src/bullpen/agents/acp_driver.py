@@ -21,6 +21,7 @@ from bullpen.agents.acp_words import (
     other_version,
 )
 from bullpen.agents.driver import Opening, stopped_by_a_person
+from bullpen.agents.gate import is_free, went_past
 from bullpen.agents.tool_server import SERVER, TOOL_NAMES
 from bullpen.agents.usual_edits import is_usual_edit
 from bullpen.approvals import Answer
@@ -37,7 +38,7 @@ from bullpen.turn_events import (
 )
 
 MOST_FOLLOW_UPS = 20
-"""Prompts of ours in one turn: a model may ask again and again for what it is refused."""
+"""Prompts of ours in one turn, with words of people."""
 MOST_REPLIES = 10_000
 """Requests of an agent that are answered in one turn."""
 MOST_CALLS = 1000
@@ -48,6 +49,7 @@ ONLY = {
 }
 """Why a question is refused unasked, by the member's permissions."""
 
+BETWEEN_ANSWERS = "\n\n"
 NOT_ONCE = "You offer no answer that holds only once."
 CONTINUE = "(bullpen: Continue without it, or say what you need.)"
 
@@ -74,15 +76,21 @@ class AcpDriver:
         self._is_prompting = False
         self._is_stopped = False
         self._stopped_because = ""
+        self._judges_itself = False
+        """Whether it is a team of bullpen, with the same gate."""
         self._counts = Counts(adds_up=dialect.usage_adds_up)
         self._answer = bytearray()
         self._before_tools = bytearray()
         self._calls: dict[str, ToolCall] = {}
         self._questions: dict[str, Question] = {}
         self._asked = 0
+        self._asked_for: set[str] = set()
+        """The calls that it has asked about."""
         self._refusals: list[Refusal] = []
         self._told: list[str] = []
         self._follow_ups = 0
+        self._is_told_why = False
+        """Whether it has been prompted once more since something was refused."""
         self._request("initialize", introduction(), self._on_initialized)
 
     def parse(self, record: Any) -> Iterator[Event]:
@@ -94,6 +102,13 @@ class AcpDriver:
                 # What comes before is the history of a session that was loaded.
                 if self._has_prompted and session == self._session:
                     yield from self._on_update(update)
+                elif not isinstance(session, str):
+                    yield Notice(kind="unknown", text=str(record))
+            case {"method": "session/request_permission", "id": int() | str() as number}:
+                yield Notice(kind="unknown", text=str(record))
+                yield from self._on_other_request("session/request_permission", number)
+            case {"method": "session/update" | "session/request_permission"}:
+                yield Notice(kind="unknown", text=str(record))
             case {"method": "$/cancel_request", "params": {"requestId": number}}:
                 yield from self._on_taken_back(number)
             case {"method": str(method), "id": int() | str() as number}:
@@ -109,7 +124,7 @@ class AcpDriver:
                     yield from self._ending("cancelled")
                 else:
                     yield self._over(failure_of(error, is_loading=not self._is_begun))
-            case {"id": _}:
+            case {"id": _, "result": _} | {"id": _, "error": _}:
                 pass  # an answer to nothing that was asked, or a second one
             case _:
                 yield Notice(kind="unknown", text=str(record))
@@ -181,8 +196,9 @@ class AcpDriver:
             yield self._over(Failed(kind="protocol_broken", message=message))
             return
         match result.get("agentInfo"):
-            case {"version": str(version)}:
+            case {"version": str(version), **about}:
                 self._version = version
+                self._judges_itself = about.get("name") == "bullpen"
         given: dict[str, Any] = {"cwd": self._opening.folder, "mcpServers": self._servers}
         session = self._opening.session
         if session is not None and session.origin == "resumed":
@@ -255,15 +271,18 @@ class AcpDriver:
                 self._counts.learn(update)
             case {"sessionUpdate": "current_mode_update", "currentModeId": str(mode)}:
                 yield from self._on_mode(mode)
+            case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text"}}:
+                yield Notice(kind="unknown", text=str(update))
+            case {"sessionUpdate": "agent_message_chunk", "content": {"type": str()}}:
+                pass  # a picture, a sound, a file
             case {
-                "sessionUpdate": "agent_message_chunk"
-                | "agent_thought_chunk"
+                "sessionUpdate": "agent_thought_chunk"
                 | "user_message_chunk"
                 | "available_commands_update"
                 | "config_option_update"
                 | "session_info_update"
             }:
-                pass  # pictures, our own prompt, what an editor would show
+                pass  # our own prompt, what an editor would show
             case _:
                 yield Notice(kind="unknown", text=str(update))
 
@@ -288,6 +307,17 @@ class AcpDriver:
         if status in ("completed", "failed"):
             self._calls.pop(number, None)
             yield call.finished(failed=status == "failed")
+        if status == "completed" and number not in self._asked_for:
+            yield from self._on_unasked(call)
+
+    def _on_unasked(self, call: ToolCall) -> Iterator[Event]:
+        """End the turn, and its program, if it had to ask before what it has done."""
+        done = call.question("", self._opening.folder)
+        is_asked_for = done.kind in ("command", "edit") and not is_free(done, self._opening.folder)
+        must_ask = self._opening.permissions == "ask" and not self._judges_itself
+        if self._is_prompting and must_ask and is_asked_for:
+            self._cancel()
+            yield self._over(went_past(done.command or call.title or done.tool))
 
     def _call(self, number: str) -> ToolCall:
         """Return what is known of a call."""
@@ -320,11 +350,14 @@ class AcpDriver:
             yield self._over(_too_many())
             return
         told = params.get("toolCall")
+        if not isinstance(told, dict):
+            yield Notice(kind="unknown", text=str(params))
         if not self._is_prompting or self._is_stopped or not isinstance(told, dict):
             self._reply(number, chosen(None))
             return
         call = self._call(str(told.get("toolCallId")))
         call.learn(told)
+        self._asked_for.add(call.id)
         if not call.is_started:
             yield from self._start(call)
         self._asked += 1
@@ -350,9 +383,11 @@ class AcpDriver:
             return Answer(verdict="yes")
         if permissions == "full":
             return None if question.kind == "question" else Answer(verdict="yes")
-        if permissions != "read-only" and is_usual_edit(question, self._opening.folder):
+        if permissions == "ask":
+            return Answer(verdict="yes") if is_free(question, self._opening.folder) else None
+        if permissions == "edit" and is_usual_edit(question, self._opening.folder):
             return Answer(verdict="yes")
-        return None if permissions == "ask" else Answer(verdict="no", reason=ONLY[permissions])
+        return Answer(verdict="no", reason=ONLY[permissions])
 
     def _on_taken_back(self, number: object) -> Iterator[Event]:
         for question, asked in list(self._questions.items()):
@@ -393,7 +428,10 @@ class AcpDriver:
             message = self._answer.removeprefix(begins).decode(errors="replace")
             yield self._over(Failed(kind="crashed", message=message))
             return
+        has_answered = bool(self._answer)
         if words := self._next_words(reason):
+            if has_answered:
+                yield TextDelta(BETWEEN_ANSWERS)
             yield from self._prompt(words)
             return
         if (used := self._counts.usage).output_tokens:
@@ -401,14 +439,18 @@ class AcpDriver:
         yield from self._ending(reason)
 
     def _next_words(self, reason: object) -> str:
-        """Return what the agent must hear before its turn ends: why something was refused, and words of people."""
-        # It may have spoken of a refusal already; of its reason it knows nothing.
-        refusals = [refusal for refusal in self._refusals if refusal.reason or not self._answer]
+        """Return what the agent must hear before its turn ends: words of people, and why something was refused.
+
+        Of that it hears once, and only if it has ended without an answer: a prompt after its answer would bring another
+        one, which is about the refusal alone.
+        """
+        refusals = [] if self._is_told_why or self._answer.strip() else self._refusals
         told, self._refusals, self._told = self._told, [], []
         is_usual = reason in ("end_turn", "cancelled") and not self._is_stopped
         if not is_usual or not (refusals or told) or self._follow_ups >= MOST_FOLLOW_UPS:
             return ""
         self._follow_ups += 1
+        self._is_told_why |= bool(refusals)
         self._before_tools = self._answer or self._before_tools
         self._answer = bytearray()
         continued = [CONTINUE] if refusals else []

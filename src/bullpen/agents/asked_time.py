@@ -1,8 +1,9 @@
 """AskedTime: for how long a turn has waited for answers of people. Its time limits do not count that."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from bullpen.clock import monotonic
 
 
 class AskedTime:
@@ -12,6 +13,8 @@ class AskedTime:
         self._open = 0
         self._since = 0.0
         self._seconds = 0.0
+        self.ended_at = 0.0
+        """When nobody was asked any more."""
 
     @property
     def is_asking(self) -> bool:
@@ -21,19 +24,20 @@ class AskedTime:
     @property
     def seconds(self) -> float:
         """How long somebody was asked so far."""
-        return self._seconds + (time.monotonic() - self._since if self._open else 0.0)
+        return self._seconds + (monotonic() - self._since if self._open else 0.0)
 
     def begin(self) -> None:
         """Note that a question is asked."""
         if not self._open:
-            self._since = time.monotonic()
+            self._since = monotonic()
         self._open += 1
 
     def end(self) -> None:
         """Note that a question is answered, or not asked any more."""
         self._open -= 1
         if not self._open:
-            self._seconds += time.monotonic() - self._since
+            self.ended_at = monotonic()
+            self._seconds += self.ended_at - self._since
 
     @contextmanager
     def asking(self) -> Iterator[None]:

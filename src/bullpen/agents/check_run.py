@@ -15,6 +15,7 @@ from bullpen.agents.crash_records import CrashRecords
 from bullpen.agents.environment import child_environment
 from bullpen.agents.process import Child
 from bullpen.agents.runner import find_program, prepare_for_agents, to_the_end
+from bullpen.clock import first_of
 
 logger = logging.getLogger(__name__)
 
@@ -81,9 +82,9 @@ def _started(
 async def _ended(child: Child, timeout: float, run: CheckRun) -> None:
     waiting = asyncio.ensure_future(child.wait())
     try:
-        done, _ = await asyncio.wait([waiting], timeout=timeout)
-        run.is_timed_out = not done
-        if done:
+        await first_of([waiting], timeout)
+        run.is_timed_out = not waiting.done()
+        if waiting.done():
             run.exit_code = waiting.result()
     finally:
         waiting.cancel()

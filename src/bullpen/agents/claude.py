@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from bullpen.agents.claude_driver import ClaudeDriver
 from bullpen.agents.claude_requests import ClaudeRequests
-from bullpen.agents.claude_rules import ALLOWED, rule_arguments
+from bullpen.agents.claude_rules import OTHER_FOLDERS, rule_arguments
 from bullpen.agents.common_records import count, most_used, price, quota, reset_at, todo_list
 from bullpen.agents.driver import Opening
+from bullpen.agents.folder_settings import CLAUDE, FolderSettings
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER, server_config
 from bullpen.context.assemblers import ClaudeContextAssembler
@@ -27,6 +28,8 @@ from bullpen.turn_events import (
     Usage,
     UsageSoFar,
 )
+
+SAYING = ("text_delta", "thinking_delta")
 
 
 class ClaudeParser:
@@ -56,15 +59,15 @@ class ClaudeParser:
         match record:
             case {"type": "stream_event", "event": event, "parent_tool_use_id": None}:
                 yield from self._streamed_event(event)
-            case {"type": "stream_event" | "control_response"}:
-                pass
+            case {"type": "stream_event", "parent_tool_use_id": str()} | {"type": "control_response"}:
+                pass  # a subagent's words come as a whole, too
             case {"type": "assistant", "message": {"model": "<synthetic>"}}:
                 pass  # an error in place of the agent's text; the result repeats it
             case {"type": "assistant", "message": {"content": list(blocks), "id": message_id}}:
-                is_new = message_id != self._streamed
                 self._requests.note(message_id, record["message"].get("usage"))
+                streamed = self._message.decode(errors="replace") if message_id == self._streamed else None
                 for block in blocks:
-                    yield from _block(block, is_new=is_new, from_subagent=record.get("parent_tool_use_id") is not None)
+                    yield from _block(block, streamed, from_subagent=record.get("parent_tool_use_id") is not None)
             case {"type": "user", "message": {"content": list(blocks)}}:
                 if self._message or not record.get("isSynthetic"):
                     # Not Claude Code itself, telling the model to continue what it had to leave unfinished.
@@ -80,12 +83,10 @@ class ClaudeParser:
                     model=record.get("model"),
                     cli_version=record.get("claude_code_version"),
                 )
-            case {"type": "system", "subtype": "status" | "thinking_tokens" | "task_started" | "task_notification"}:
-                pass
-            case {"type": "system", "subtype": "permission_denied"}:
-                pass  # the tool's result repeats it
             case {"type": "system", "subtype": "api_retry"}:
                 yield Notice(kind="retry", text=_retry(record))
+            case {"type": "system", "subtype": str()}:
+                pass  # what the program says of itself, or a tool's result repeats
             case {"type": "rate_limit_event", "rate_limit_info": dict(info)}:
                 self._quota = _quota(info)
             case {"type": "result", "subtype": "success", "is_error": False, "result": str(text)}:
@@ -110,23 +111,41 @@ class ClaudeParser:
                 # Claude continues by itself in another message, and its result contains only the last one.
                 self._unfinished += self._message
                 self._message.clear()
+            case {"type": "message_delta", "delta": {"stop_reason": _}}:
+                pass
+            case {"type": "content_block_delta", "delta": {"type": str(kind)}} if kind not in SAYING:
+                pass
+            case {"type": "content_block_start" | "content_block_stop" | "message_stop" | "ping"}:
+                pass
+            case _:
+                yield Notice(kind="unknown", text=str(event))
         if isinstance(event, dict) and event.get("type") == "message_delta":
             # A request has ended.
             self._requests.note(self._streamed, event.get("usage"))
             yield UsageSoFar(replace(self._requests.usage, quota=self._quota))
 
 
-def _block(block: Any, *, is_new: bool, from_subagent: bool) -> Iterator[Event]:
-    """Yield a whole content block. Streamed text is not repeated, and a subagent's text counts as thinking."""
+def _block(block: Any, streamed: str | None, *, from_subagent: bool) -> Iterator[Event]:
+    """Yield a whole content block. Text that was streamed is not repeated, and a subagent's counts as thinking."""
     match block:
-        case {"type": "text", "text": str(text)} if is_new:
-            yield Thinking(text) if from_subagent else TextDelta(text)
-        case {"type": "thinking", "thinking": str(text)} if is_new:
+        case {"type": "text", "text": str(text)} if from_subagent:
             yield Thinking(text)
+        case {"type": "text", "text": str(text)}:
+            if streamed is None or text not in streamed:
+                yield TextDelta(text)
+            if streamed and text not in streamed:
+                yield Notice(kind="unknown", text=f"What it streamed is not what it said: {streamed}")
+        case {"type": "thinking", "thinking": str(text)}:
+            if streamed is None:
+                yield Thinking(text)
         case {"type": "tool_use", "id": str(tool_id), "name": str(name), "input": dict(tool_input)}:
             yield ToolStarted(id=tool_id, name=name, input=tool_input)
             if name == "TodoWrite" and isinstance(tool_input.get("todos"), list):
                 yield todo_list(tool_input["todos"], text="content")
+        case {"type": str(kind)} if kind not in ("text", "thinking", "tool_use"):
+            pass  # what the vendor's own servers do
+        case _:
+            yield Notice(kind="unknown", text=str(block))
 
 
 def _tool_result(block: Any, details: Any) -> Iterator[Event]:
@@ -157,7 +176,9 @@ def _text_of(content: Any) -> str:
 
 def _retry(record: dict[str, Any]) -> str:
     attempts = f"attempt {record.get('attempt')} of {record.get('max_retries')}"
-    return f"{record.get('error', 'error')} ({record.get('error_status')}), {attempts}"
+    status = record.get("error_status")
+    reason = f"{record.get('error', 'error')} ({status})" if status else "no connection"
+    return f"{reason}, {attempts}"
 
 
 def usage_of_models(result: dict[str, Any]) -> Usage:
@@ -221,14 +242,20 @@ _SPEC = AgentSpec(
     driver=_driver,
     system_file_flag="--append-system-prompt-file",
     model_flag="--model",
-    instruction_file="CLAUDE.md",
+    instruction_files=("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md"),
+    reads_by_itself=lambda permission, has_settings: (
+        ("CLAUDE.md", ".claude/CLAUDE.md") if permission == "full" and has_settings else ()
+    ),
     # A folder's own settings may name hooks, helpers and servers to run, so they apply only with full permissions.
     permissions={
         "read-only": (
             *("--permission-mode", "dontAsk", "--setting-sources", "user"),
-            *("--disallowedTools", "Edit,Write,NotebookEdit"),
+            *("--disallowedTools", ",".join(("Edit", "Write", "NotebookEdit", *OTHER_FOLDERS))),
         ),
-        "edit": ("--permission-mode", "acceptEdits", "--setting-sources", "user"),
+        "edit": (
+            *("--permission-mode", "acceptEdits", "--setting-sources", "user"),
+            *("--disallowedTools", ",".join(OTHER_FOLDERS)),
+        ),
         "full": ("--dangerously-skip-permissions",),
     },
     allow=AllowRules(flag="--allowedTools", rules=("Bash({})", "Bash({} *)")),
@@ -246,11 +273,12 @@ _SPEC = AgentSpec(
         "not_signed_in": "Run `claude` once and use /login, or set ANTHROPIC_API_KEY.",
         "permission_refused": 'It refuses full permissions when run as root. Use permissions = "edit" instead.',
     },
-    tested_versions=("2.1.325",),
+    tested_versions=("2.1.327",),
     sign_in=SignInProbe(
         arguments=("auth", "status"),
         variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     ),
+    folder_settings=FolderSettings(files=CLAUDE, arguments=lambda _: ("--setting-sources", "user")),
     sessions=SessionSpec(
         start=("--session-id", "{id}"),
         resume=("--resume", "{id}"),
@@ -267,10 +295,15 @@ _SPEC = AgentSpec(
     ),
 )
 
-_ASKING = (
-    *("--permission-prompt-tool", "stdio", "--permission-mode", "default", "--setting-sources", "user"),
-    # Where an organisation manages its settings, these may replace ours.
-    *("--allowedTools", ",".join(ALLOWED)),
-)
+_ASKING = ("--permission-prompt-tool", "stdio", "--permission-mode", "default", "--setting-sources", "user")
 
-SPEC = replace(_SPEC, asking=replace(_SPEC, permissions={"ask": _ASKING}, rule_arguments=rule_arguments))
+SPEC = replace(
+    _SPEC,
+    asking=replace(
+        _SPEC,
+        permissions={"ask": _ASKING},
+        rule_arguments=rule_arguments,
+        # Each command begins in its folder, so that a path in it means the same as to us.
+        settings={"CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1"},
+    ),
+)

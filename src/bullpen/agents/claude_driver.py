@@ -10,10 +10,22 @@ from typing import Any
 from uuid import uuid4
 
 from bullpen.agents.claude_questions import Request
+from bullpen.agents.claude_rules import ASKED
 from bullpen.agents.driver import Opening, stopped_by_a_person
+from bullpen.agents.gate import is_free, went_past
 from bullpen.agents.spec import StreamParser
 from bullpen.approvals import Answer
-from bullpen.turn_events import ApprovalOver, Event, Failed, Finished, Notice, Started, TextDelta
+from bullpen.turn_events import (
+    ApprovalOver,
+    Event,
+    Failed,
+    Finished,
+    Notice,
+    Started,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
 
 OURS = frozenset(
     {"control_request", "control_cancel_request", "control_response", "command_lifecycle", "result", "system"}
@@ -40,6 +52,10 @@ class ClaudeDriver:
         self._waits_for_words = False
         """Whether it has given an answer, and words are to go to the model that are not there yet."""
         self._stopped: Failed | None = None
+        self._must_ask = opening.permissions == "ask"
+        self._asked_for: set[str] = set()
+        self._unasked: dict[str, str] = {}
+        """What its calls do that it has to ask for, and has not so far."""
         self._has_started = False
         self._is_over = False
 
@@ -47,7 +63,20 @@ class ClaudeDriver:
         """Return the events of a record."""
         if record.get("type") in OURS:
             return self._parse_ours(record)
+        if self._must_ask and record.get("type") in ("assistant", "user"):
+            return self._watched(record)
         return self._parser.parse(record)
+
+    def _watched(self, record: Any) -> Iterator[Event]:
+        """Yield the events of a record, and end the turn if it has done something that it had to ask for."""
+        for event in self._parser.parse(record):
+            match event:
+                case ToolStarted(id=call, name=name, input=given) if name in ASKED and call not in self._asked_for:
+                    self._unasked[call] = str(given.get("command") or given.get("file_path") or name)
+                case ToolFinished(id=call, failed=False) if call in self._unasked and self._stopped is None:
+                    self._stopped = went_past(self._unasked[call])
+                    self._request(str(uuid4()), "interrupt")
+            yield event
 
     def answer(self, question: str, answer: Answer) -> None:
         """Answer a question."""
@@ -104,7 +133,12 @@ class ClaudeDriver:
             case {"subtype": "can_use_tool", "tool_name": str(), "input": dict()}:
                 if self._is_over or any(one.id == request_id for one in self._open.values()):
                     return
+                self._unasked.pop(str(request.get("tool_use_id")), None)
+                self._asked_for.add(str(request.get("tool_use_id")))
                 asking = Request(request_id, request, self._folder)
+                if all(is_free(question, self._folder) for question in asking.asked):
+                    self._respond(request_id, {"subtype": "success", "response": asking.granted})
+                    return
                 self._open |= {question.id: asking for question in asking.asked}
                 yield from asking.asked
             case _:

@@ -37,6 +37,11 @@ class Request:
         # Only this once: what it suggests to allow from now on, it would write to its settings.
         return {"behavior": "allow", "updatedInput": self._input(answer)}
 
+    @property
+    def granted(self) -> dict[str, Any]:
+        """What the CLI is answered if all of it may be done as it is."""
+        return {"behavior": "allow", "updatedInput": self._given}
+
     def _input(self, answer: Answer) -> Input:
         if self.asked[0].kind == "question":
             answers = {one.why: _words(self._answers[one.id]) for one in self.asked}

@@ -12,15 +12,13 @@ from typing import Any
 import msgspec
 
 from bullpen.agents.tool_server import SERVER
-from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
 
-ALLOWED = ("Edit(./**)",)
-"""Edits in the folder. Its own mode for edits would also run rm, mv and other commands that change files there."""
-ASKED = (
-    *(f"Edit(./**/{name}/**)" for name in sorted(SETTINGS_FOLDERS)),
-    *(f"Edit(./**/{name})" for name in sorted(SETTINGS_FILES)),
-)
-"""Files in the folder that decide what agents may do."""
+ASKED = ("Bash", "Edit", "Monitor", "NotebookEdit", "Write")
+"""Tools that run commands or change files. By itself it asks for some of their calls, and for those in its own mode for
+edits and those that it takes for harmless it does not."""
+OTHER_FOLDERS = ("EnterWorktree", "ExitWorktree", "Agent(isolation:*)")
+"""Denied unless it may do everything: it asks nobody before it makes a git worktree and a branch, also for a subagent,
+and then works in another folder than the one that it was given."""
 _FROM_ITS_FOLDER = re.compile(r"^(\w+)\(/(?!/)")
 """A rule for a path that begins at the folder of the settings."""
 
@@ -28,10 +26,18 @@ _FROM_ITS_FOLDER = re.compile(r"^(\w+)\(/(?!/)")
 def rule_arguments(environment: Mapping[str, str], has_tools: bool) -> tuple[str, ...]:
     """Return the arguments that give the CLI its rules."""
     folder = Path(environment.get("CLAUDE_CONFIG_DIR") or Path(environment.get("HOME", "~"), ".claude")).expanduser()
-    allowed = [*ALLOWED, *([f"mcp__{SERVER}"] if has_tools else [])]
     strict = _strict_rules(folder)
-    rules = {"allow": allowed, **strict, "ask": [*ASKED, *strict.get("ask", ())]}
-    settings = {"allowManagedPermissionRulesOnly": True, "permissions": rules}
+    rules = {
+        "allow": [f"mcp__{SERVER}"] if has_tools else [],
+        "deny": [*OTHER_FOLDERS, *strict.get("deny", ())],
+        "ask": [*ASKED, *strict.get("ask", ())],
+    }
+    settings = {
+        "allowManagedPermissionRulesOnly": True,
+        "permissions": rules,
+        # Otherwise the user's own sandbox would let commands run unasked.
+        "sandbox": {"autoAllowBashIfSandboxed": False},
+    }
     return ("--managed-settings", msgspec.json.encode(settings).decode())
 
 

@@ -1,13 +1,17 @@
 """Codex CLI: `codex exec --json`, and `codex app-server` where people are asked."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from bullpen.agents.codex_driver import CodexDriver
+from bullpen.agents.codex_rules import why_not_asked
 from bullpen.agents.common_records import usage
+from bullpen.agents.folder_settings import CODEX, FolderSettings
 from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import CALL_SECONDS, SERVER
 from bullpen.context.assemblers import CodexContextAssembler
@@ -120,6 +124,8 @@ def _tools(server: Sequence[str]) -> tuple[str, ...]:
 
 # Commands that the model runs must not find the key in their environment.
 _KEEP_KEY = ("-c", 'shell_environment_policy.inherit="core"')
+# It follows no imports in AGENTS.md, and reads none in a folder that it does not trust: bullpen gives it these rules.
+_NO_RULES = ("-c", "project_doc_max_bytes=0")
 _SESSIONS = SessionSpec(
     resume=("resume", "{id}"),
     fork=("fork", "{id}"),
@@ -135,16 +141,26 @@ _SESSIONS = SessionSpec(
     usage_adds_up=True,
     most_tokens=200_000,
 )
+
+
+def _trusting(level: str, folder: Path) -> tuple[str, ...]:
+    """Return the arguments with which it trusts a folder or not in this run, even if the user has told it otherwise."""
+    places = {place: None for start in (folder, folder.resolve()) for place in (start, *start.parents)}
+    quoted = (msgspec.json.encode(str(place)).decode() for place in places)
+    table = ",".join(f'{place}={{trust_level="{level}"}}' for place in quoted)
+    return ("-c", f"projects={{{table}}}")
+
+
 _RUNNING = AgentSpec(
     name="openai-codex",
     aliases=("codex",),
     provider="openai",
-    command=("codex", "exec", "--json", "--skip-git-repo-check", *_KEEP_KEY),
+    command=("codex", "exec", "--json", "--skip-git-repo-check", *_KEEP_KEY, *_NO_RULES),
     last_arguments=("-",),
     assembler=CodexContextAssembler,
     parser=CodexParser,
     model_flag="--model",
-    instruction_file="AGENTS.md",
+    instruction_files=("AGENTS.override.md", "AGENTS.md"),
     permissions={
         "read-only": ("--sandbox", "read-only"),
         "edit": ("--sandbox", "workspace-write"),
@@ -166,18 +182,26 @@ _RUNNING = AgentSpec(
         "not_installed": "Install it with: npm install -g @openai/codex",
         "not_signed_in": "Run `codex login`, or set CODEX_API_KEY.",
     },
-    tested_versions=("0.166.0",),
-    sign_in=SignInProbe(arguments=("login", "status"), variables=("CODEX_API_KEY",)),
+    tested_versions=("0.169.0",),
+    folder_settings=FolderSettings(
+        files=CODEX, arguments=partial(_trusting, "untrusted"), reading_arguments=partial(_trusting, "trusted")
+    ),
+    sign_in=SignInProbe(
+        arguments=("login", "status"),
+        variables=("CODEX_API_KEY",),
+        other_models=(".codex/config.toml", "model_provider"),
+    ),
     sessions=_SESSIONS,
 )
 _ASKING = replace(
     _RUNNING,
-    command=("codex", "app-server", *_KEEP_KEY),
+    command=("codex", "app-server", *_KEEP_KEY, *_NO_RULES),
     last_arguments=(),
     driver=CodexDriver,
     # The model, the sandbox and the session are said to it and not given as arguments.
     model_flag=None,
     permissions={"ask": ()},
+    why_not_asked=why_not_asked,
     sessions=replace(_SESSIONS, is_said=True),
 )
 SPEC = replace(_RUNNING, asking=_ASKING)

@@ -5,10 +5,11 @@ from enum import IntEnum
 from typing import Any
 
 from bullpen import __version__
-from bullpen.agents.codex_items import IGNORED, CodexItems
-from bullpen.agents.codex_questions import Item, Question, RequestId, is_free, question_from
+from bullpen.agents.codex_items import IGNORED, CodexItems, changes_in
+from bullpen.agents.codex_questions import Item, Question, RequestId, edit_asked, is_free_request, question_from
 from bullpen.agents.driver import Opening, stopped_by_a_person
 from bullpen.agents.free_reading import only_reads
+from bullpen.agents.gate import went_past
 from bullpen.approvals import Answer
 from bullpen.turn_events import ApprovalOver, Event, Failed, Finished, Notice, Started
 
@@ -49,6 +50,8 @@ class CodexDriver:
         """Items that have begun: only they have the changes that a question is about."""
         self._unasked: dict[str, str] = {}
         """Commands that have begun, and that it has not asked about so far."""
+        self._asked_for: dict[str, bool] = {}
+        """Items that it has asked about."""
         self._open: dict[str, Question] = {}
         self._told: dict[int, str] = {}
         """Words that it has not taken yet, by the request that brought them."""
@@ -59,6 +62,8 @@ class CodexDriver:
         self._thread = ""
         self._turn = ""
         self._stopped_because: str | None = None
+        self._past: Failed | None = None
+        """How the turn ends if it has run something that it had to ask for."""
         capabilities = {"optOutNotificationMethods": IGNORED}
         client = {"name": "bullpen", "title": "bullpen", "version": __version__}
         self.outgoing: list[Any] = [
@@ -186,8 +191,10 @@ class CodexDriver:
             case "item/completed", {"item": {"id": str(item_id)} as item}:
                 self._at_work.pop(item_id, None)
                 command = self._unasked.pop(item_id, "")
-                if command and item.get("status") != "declined":
-                    yield from self._ran_unasked(command)
+                if command and item.get("status") != "declined" and item_id not in self._asked_for:
+                    self._on_unasked(command)
+                if item.get("type") == "fileChange" and item.get("status") == "completed":
+                    self._on_changed(item_id, item)
             case "serverRequest/resolved", {"requestId": request}:
                 yield from self._taken_back(request)
         if params.get("threadId") not in (None, self._thread) or method == "serverRequest/resolved":
@@ -207,9 +214,11 @@ class CodexDriver:
         for text in self._told.values():
             yield _not_told(text)
         self._told.clear()
-        for command in self._unasked.values():
-            yield from self._ran_unasked(command)
+        for command in [one for item, one in self._unasked.items() if item not in self._asked_for]:
+            self._on_unasked(command)
         match turn:
+            case _ if self._past is not None:
+                yield self._past
             case {"status": "completed"}:
                 yield self._items.usage
                 yield Finished(self._items.answer) if self._stopped_because is None else self._stopped()
@@ -228,12 +237,14 @@ class CodexDriver:
     def _requested(self, method: str, request: RequestId, params: dict[str, Any]) -> Iterator[Event]:
         """Ask people what a request asks; answer what may be done unasked, and refuse what no person can answer."""
         self._unasked.pop(str(params.get("itemId")), None)
+        _remember(self._asked_for, str(params.get("itemId")), True)
         if any(str(one.request) == str(request) for one in self._open.values()):
             return
-        if is_free(method, params, self._at_work, self._opening.folder):
+        folder = self._opening.folder
+        question = question_from(method, request, params, self._at_work, folder)
+        if question is not None and all(is_free_request(asked, params, folder) for asked in question.asked):
             self.outgoing.append({"id": request, "result": {"decision": "accept"}})
             return
-        question = question_from(method, request, params, self._at_work, self._opening.folder)
         if question is not None:
             for asked in question.asked:
                 self._open[asked.id] = question
@@ -247,10 +258,21 @@ class CodexDriver:
             self.outgoing.append({"id": request, "error": NOT_SUPPORTED})
         yield Notice(kind="warning", text=f"It asked for something that bullpen cannot answer: {method}")
 
-    def _ran_unasked(self, command: str) -> Iterator[Event]:
+    def _on_changed(self, item_id: str, item: Item) -> None:
+        """End the turn if it had to ask before what it has changed."""
+        changed = edit_asked("", {}, changes_in(item), self._opening.folder)
+        if item_id not in self._asked_for and not is_free_request(changed, {}, self._opening.folder):
+            self._go_past(" ".join(changed.paths))
+
+    def _on_unasked(self, command: str) -> None:
+        """End the turn if it had to ask before what it has run: a rule in the user's own settings may have let it."""
         if not only_reads(command, self._opening.folder, self._opening.folder):
-            why = "a rule in your own settings of Codex allows it"
-            yield Notice(kind="warning", text=f"It ran this without a question, since {why}: {command}")
+            self._go_past(command)
+
+    def _go_past(self, what: str) -> None:
+        if self._past is None:
+            self._past = went_past(what)
+            self._interrupt()
 
     def _taken_back(self, request: object) -> Iterator[Event]:
         for question, asked in list(self._open.items()):

@@ -1,15 +1,12 @@
 """What Codex's app-server asks, as questions to people, and their answers as its own; also what it may do unasked."""
 
-import os
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
 
 from bullpen.agents.codex_items import changes_in, paths_of
-from bullpen.agents.free_reading import is_inside, only_reads
-from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
+from bullpen.agents.gate import is_free
 from bullpen.approvals import Answer
 from bullpen.turn_events import OR, ApprovalAsked
 
@@ -55,7 +52,7 @@ def question_from(
         case "item/commandExecution/requestApproval", _:
             asked = [_command(number, params)]
         case "item/fileChange/requestApproval", _:
-            asked = [_edit(number, params, _changes(params, items), folder)]
+            asked = [edit_asked(number, params, _changes(params, items), folder)]
         case "mcpServer/elicitation/request", {"mode": "form", "serverName": str(server)} if _needs_no_input(params):
             asked = [_tool(number, server, params, items, folder)]
         case "item/tool/requestUserInput", {"questions": [_, *_] as questions} if _are_named(questions):
@@ -74,34 +71,20 @@ def question_from(
     )
 
 
-def is_free(method: str, params: dict[str, Any], items: Mapping[str, Item], folder: str) -> bool:
-    """Return whether it may do without a question what it asks for: read in its folder, or change files there.
+def is_free_request(asked: ApprovalAsked, params: dict[str, Any], folder: str) -> bool:
+    """Return whether it may do without a question what it asks for.
 
     Codex says why if it asks for more than that, and after its sandbox has refused something.
     """
-    if params.get("reason") is not None:
-        return False
-    match method:
-        case "item/commandExecution/requestApproval":
-            is_plain = params.get("kind", "command") == "command" and params.get("networkApprovalContext") is None
-            return is_plain and only_reads(str(params.get("command")), folder, str(params.get("cwd")))
-        case "item/fileChange/requestApproval":
-            paths = [path for change in _changes(params, items) for path in paths_of(change)]
-            return bool(paths) and params.get("grantRoot") is None and all(_is_ours(path, folder) for path in paths)
-        case _:
-            return False
+    is_plain = params.get("reason") is None and params.get("kind", "command") == "command"
+    # Its paths are whole: from where another one would lead, only Codex knows.
+    is_clear = params.get("grantRoot") is None and all(path.startswith("/") for path in asked.paths)
+    return is_plain and is_clear and is_free(asked, folder)
 
 
 def _changes(params: dict[str, Any], items: Mapping[str, Item]) -> list[dict[str, Any]]:
     """Return the changes that a request is about: its item has them."""
     return changes_in(items.get(str(params.get("itemId"))))
-
-
-def _is_ours(path: str, folder: str) -> bool:
-    # Where a link leads counts: its sandbox does not always hold after a yes.
-    is_there = is_inside(path, folder) and is_inside(os.path.realpath(path), os.path.realpath(folder))
-    parts = {part.lower() for part in PurePath(path).parts}
-    return is_there and not parts & SETTINGS_FOLDERS and PurePath(path).name not in SETTINGS_FILES
 
 
 def _command(question: str, params: dict[str, Any]) -> ApprovalAsked:
@@ -117,7 +100,8 @@ def _command(question: str, params: dict[str, Any]) -> ApprovalAsked:
     )
 
 
-def _edit(question: str, params: dict[str, Any], changes: list[dict[str, Any]], folder: str) -> ApprovalAsked:
+def edit_asked(question: str, params: dict[str, Any], changes: list[dict[str, Any]], folder: str) -> ApprovalAsked:
+    """Return the question whether files may be changed."""
     root = params.get("grantRoot")
     return ApprovalAsked(
         id=question,

@@ -1,12 +1,17 @@
 """Any program: the prompt on its standard input, its answer on its standard output."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from bullpen.agents.folder_settings import ANY_PROGRAM, NO_SETTINGS
 from bullpen.agents.spec import AgentSpec
 from bullpen.context.assemblers import ContextAssembler, PlainTextAssembler
 from bullpen.turn_events import Event, TextDelta
+
+_AGENTS = frozenset({"claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen", "qwen-code", "vibe", "vibe-acp"})
+"""Programs that read settings in the folder in which they run, perhaps named in a command."""
 
 
 class TextParser:
@@ -30,7 +35,9 @@ def command_agent(
         parser=TextParser,
         stream="text",
         reports="nothing",
+        instruction_files=(),
         permissions={"read-only": (), "edit": (), "full": ()},
         allow="bullpen cannot restrict what a command does",
+        folder_settings=ANY_PROGRAM if _AGENTS & {*re.findall(r"[\w-]+", " ".join(command))} else NO_SETTINGS,
         hints={"not_installed": f"Check the command {command[0]!r} in your team file, and your PATH."},
     )

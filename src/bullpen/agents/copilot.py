@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from bullpen.agents.acp import asking_in_acp
 from bullpen.agents.acp_words import Dialect
+from bullpen.agents.folder_settings import COPILOT, FolderSettings
 from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER, server_config
-from bullpen.agents.usual_edits import SETTINGS_FILES, SETTINGS_FOLDERS
 from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.program_files import BEGINNINGS, ENDINGS, FILES, FOLDERS, LAST_NAMES
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -50,6 +51,8 @@ class CopilotParser:
                 yield Thinking(text)
             case {"type": "assistant.message", "data": {"content": str(text)}}:
                 self._answer = text or self._answer
+            case {"type": "assistant.message" | "assistant.message_delta"}:
+                yield Notice(kind="unknown", text=str(record))
             case {"type": "tool.execution_start", "data": {"toolCallId": str(call), "toolName": str(name)} as data}:
                 given = data.get("arguments")
                 yield ToolStarted(id=call, name=name, input=given if isinstance(given, dict) else {"input": given})
@@ -97,7 +100,11 @@ USUAL = ("--no-auto-update", "--disable-builtin-mcps", "--no-ask-user")
 NO_COMMANDS = ("--deny-tool=shell", "--deny-tool=url", "--excluded-tools=task", "--disallow-temp-dir")
 # What decides what runs: a file in these folders, wherever they are; a hidden file; settings that are not hidden.
 # All hidden folders would be too many: then nothing could be edited where the project itself is in one.
-UNUSUAL = (*(f"{folder}/**" for folder in sorted(SETTINGS_FOLDERS)), ".*", *sorted(SETTINGS_FILES))
+UNUSUAL = (
+    *(f"{folder}/**" for folder in sorted(FOLDERS)),
+    *(".*", "HEAD", "Jenkinsfile*", *sorted(FILES | LAST_NAMES)),
+    *(*(f"{beginning}*" for beginning in BEGINNINGS), *(f"*{ending}" for ending in ENDINGS)),
+)
 NOT_UNUSUAL = tuple(f"--deny-tool=write({pattern})" for pattern in UNUSUAL)
 # By name, since COPILOT_ALLOW_ALL in a user's shell would allow everything, and trust the folder.
 VARIABLES = (
@@ -128,7 +135,7 @@ ONE_WAY = AgentSpec(
     # It says how many requests GitHub counts, but no tokens.
     reports="nothing",
     model_flag="--model",
-    instruction_file="AGENTS.md",
+    reads_by_itself=lambda *_: ("AGENTS.md",),
     permissions={
         "read-only": ("--deny-tool=write", *NO_COMMANDS),
         "edit": ("--allow-tool=write", *NOT_UNUSUAL, *NO_COMMANDS),
@@ -141,6 +148,8 @@ ONE_WAY = AgentSpec(
         ("session_lost", "No session, task, or name matched"),
         ("not_signed_in", "No authentication information found|copilot login|Authentication failed"),
     ),
+    # With --acp it runs a folder's hooks unasked; and it reads everything if the user has told it to trust the folder.
+    folder_settings=FolderSettings(files=COPILOT, always_read=COPILOT),
     sessions=_SESSIONS,
     hints={
         "not_installed": "Install it with: npm install -g @github/copilot",

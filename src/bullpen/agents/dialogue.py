@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import count
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -32,13 +34,16 @@ async def nobody(_: ApprovalAsked) -> Answer:
 class Dialogue:
     """One turn's talk with its program, by way of a driver."""
 
-    def __init__(self, driver: Driver, ask: Ask, emit: Callable[[Event], None], asked: AskedTime) -> None:
+    def __init__(self, driver: Driver, ask: Ask, emit: Callable[[Event], None], asked: AskedTime, folder: Path) -> None:
         self._driver = driver
+        self._folder = folder.resolve()
         self._ask = ask
         self._emit = emit
         self._write: Callable[[bytes], None] | None = None
-        self._open: dict[str, asyncio.Future[Answer]] = {}
+        self._open: dict[str, _Asking] = {}
         """By the program's own ids."""
+        self._tasks: set[asyncio.Future[Answer]] = set()
+        """Also those of questions that were taken back, until they have ended."""
         self._used: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
@@ -67,18 +72,30 @@ class Dialogue:
         return is_taken
 
     def on_asked(self, question: ApprovalAsked) -> None:
-        """Get an answer to a question. The same one is not asked twice at once, and none after the end."""
-        if question.id in self._open or self.over.done():
+        """Get an answer to a question. The same one is not asked twice at once, and none after the end.
+
+        Another one with the same id takes the place of the first: no answer to that counts any more.
+        """
+        before = self._open.get(question.id)
+        if self.over.done() or (before is not None and before.question == question):
             return
+        self._take_back(question.id)
         if len(self._open) >= MOST_OPEN:
             self._driver.answer(question.id, TOO_MANY)
             return
         self._asked.begin()
-        asked = replace(question, id=self._new_id(question.id))
+        asked = replace(question, id=self._new_id(question.id), elsewhere=self._is_elsewhere(question))
         self._emit(asked)
-        self._open[question.id] = asking = asyncio.ensure_future(self._ask(asked))
+        task = asyncio.ensure_future(self._ask(asked))
+        self._tasks.add(task)
+        self._open[question.id] = asking = _Asking(question, asked.id, task)
         # A task that is cancelled before it begins runs nothing of its own.
-        asking.add_done_callback(partial(self._answered, question.id, asked.id))
+        task.add_done_callback(partial(self._answered, asking))
+
+    def _is_elsewhere(self, asked: ApprovalAsked) -> bool:
+        """Return whether a command would run in another folder than the agent's own, or nobody knows where."""
+        is_here = asked.folder != "" and Path(asked.folder).resolve() == self._folder
+        return asked.kind == "command" and not is_here
 
     def _new_id(self, given: str) -> str:
         """Return the id of a question: one that a program uses again gets a number.
@@ -92,23 +109,31 @@ class Dialogue:
 
     def on_over(self, over: ApprovalOver) -> None:
         """Ask nobody any more: the program has taken a question back."""
-        if asking := self._open.get(over.id):
-            asking.cancel()
+        self._take_back(over.id)
 
-    def _answered(self, question: str, known_as: str, asking: "asyncio.Future[Answer]") -> None:
+    def _take_back(self, question: str) -> None:
+        if asking := self._open.pop(question, None):
+            asking.task.cancel()
+
+    def _answered(self, asking: "_Asking", task: "asyncio.Future[Answer]") -> None:
         self._asked.end()
-        del self._open[question]
-        is_answered = not asking.cancelled()
+        self._tasks.discard(task)
+        # An answer that comes when the question was taken back is not the answer to another one with its id.
+        is_answered = self._open.get(asking.question.id) is asking and not task.cancelled()
+        if self._open.get(asking.question.id) is asking:
+            del self._open[asking.question.id]
         if is_answered:
             # Without a record of the answer, nothing may be done.
-            self._driver.answer(question, NOT_ANSWERED if asking.exception() else asking.result())
-        self._emit(ApprovalOver(id=known_as, is_answered=is_answered))
+            self._driver.answer(asking.question.id, NOT_ANSWERED if task.exception() else task.result())
+        elif not task.cancelled():
+            task.exception()
+        self._emit(ApprovalOver(id=asking.known_as, is_answered=is_answered))
         self.send()
 
     def close(self, *, interrupted: bool = False) -> None:
         """Ask nobody any more; if it is interrupted, tell the program so."""
-        for asking in list(self._open.values()):
-            asking.cancel()
+        for task in list(self._tasks):
+            task.cancel()
         if interrupted:
             self._driver.interrupt()
             self.send()
@@ -118,5 +143,13 @@ class Dialogue:
 
     async def closed(self) -> None:
         """Wait until nobody is asked any more."""
-        while self._open:
-            await asyncio.wait(list(self._open.values()))
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+
+class _Asking(NamedTuple):
+    """A question that waits for its answer."""
+
+    question: ApprovalAsked
+    known_as: str
+    task: "asyncio.Future[Answer]"

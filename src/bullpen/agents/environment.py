@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 
 from bullpen.agents.spec import AgentSpec
+from bullpen.config import program_path
 
 # Without these a program does not find its files, its language, its certificates or its proxy.
 ALWAYS_PASSED = (
@@ -41,7 +42,9 @@ def child_environment(
     # As `matches` does, ten times as fast: this is done several times in each turn.
     exact, beginnings = frozenset(patterns), tuple(pattern[:-1] for pattern in patterns if pattern.endswith("*"))
     passed = {name: value for name, value in ours.items() if name in exact or name.startswith(beginnings)}
-    return {"TERM": "dumb", **passed, **spec.settings, **(extra or {})}
+    given = {"TERM": "dumb", **passed, **spec.settings, **(extra or {})}
+    # What it starts by itself, such as node and git, must not come from its folder either.
+    return {**given, "PATH": program_path(given["PATH"]) or os.defpath} if given.get("PATH") else given
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

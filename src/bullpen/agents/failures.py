@@ -90,6 +90,11 @@ def classified(spec: AgentSpec, failure: Failed) -> Failed:
     return replace(failure, kind=kind, hint=hint, reset_at=reset_at)
 
 
+def unreachable(spec: AgentSpec, failure: Failed) -> Failed:
+    """Return the failure of a CLI that could not reach its server: a refused login or a quota may be why."""
+    return replace(failure, kind=_kind(spec, failure) or "overloaded")
+
+
 def error_for(spec: AgentSpec, failure: Failed) -> errors.AgentFailed:
     """Return the exception for a failure."""
     return ERRORS.get(failure.kind, errors.AgentFailed)(spec.name, failure)

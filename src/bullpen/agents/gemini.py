@@ -1,6 +1,7 @@
 """Gemini CLI: `gemini -o stream-json`, and `gemini --acp` if people are asked."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from bullpen.agents.acp import asking_in_acp
 from bullpen.agents.acp_words import Dialect
 from bullpen.agents.common_records import todo_list, usage
+from bullpen.agents.folder_settings import GEMINI, GEMINI_TRUSTED, FolderSettings
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER
 from bullpen.context.assemblers import GeminiContextAssembler
@@ -26,6 +28,8 @@ GOOGLE_ACCOUNTS = (
     "Google accounts work only with a licence for Gemini Code Assist Standard or Enterprise: "
     "those without one, and AI Pro and Ultra, ended on 2026-06-18."
 )
+ASKS = str(Path(__file__).with_name("gemini_asks.toml"))
+"""Rules with which it asks for everything. By itself it runs what it takes for harmless, such as `uniq a b`."""
 
 
 class GeminiParser:
@@ -74,6 +78,7 @@ def _parameters(parameters: Any) -> dict[str, Any]:
     return parameters if isinstance(parameters, dict) else {"parameters": parameters}
 
 
+UNTRUSTED = {"GEMINI_CLI_TRUST_WORKSPACE": "false"}
 ONE_WAY = AgentSpec(
     name="google-gemini",
     aliases=("gemini",),
@@ -82,7 +87,9 @@ ONE_WAY = AgentSpec(
     assembler=GeminiContextAssembler,
     parser=GeminiParser,
     model_flag="--model",
-    instruction_file="GEMINI.md",
+    instruction_files=("GEMINI.md", "AGENTS.md"),
+    # Where it asks without the folder's settings, it does not trust the folder, and reads nothing of it.
+    reads_by_itself=lambda permission, has_settings: ("GEMINI.md",) if has_settings or permission != "ask" else (),
     permissions={
         "read-only": ("--approval-mode", "default"),
         "edit": ("--approval-mode", "auto_edit"),
@@ -119,6 +126,14 @@ ONE_WAY = AgentSpec(
         files=(".gemini/oauth_creds.json", ".gemini/.env"),
         remarks={".gemini/oauth_creds.json": GOOGLE_ACCOUNTS},
     ),
+    # It does not run in a folder that it does not trust. Its settings are read first, and then the option is obeyed.
+    folder_settings=FolderSettings(
+        files=GEMINI,
+        always_read=GEMINI_TRUSTED,
+        why="it runs only in a folder that it trusts",
+        arguments=lambda _: ("--skip-trust",),
+        environment=UNTRUSTED,
+    ),
     sessions=SessionSpec(
         start=("--session-id", "{id}"),
         resume=("--resume", "{id}"),
@@ -137,7 +152,11 @@ SPEC = replace(
     # Without sessions: of those that it has just written it says that there are none, and calls come back as text.
     # Its mode is "default", not "autoEdit": there it also changes its own settings, and fetches pages, unasked.
     asking=asking_in_acp(
-        ONE_WAY,
+        replace(
+            ONE_WAY,
+            rule_arguments=lambda *_: ("--admin-policy", ASKS),
+            folder_settings=FolderSettings(files=GEMINI, environment=UNTRUSTED),
+        ),
         command=("gemini", "--acp"),
         dialect=Dialect(modes=("default",), ids_name_tools=True, own_tools=f"mcp_{SERVER}_"),
     ),

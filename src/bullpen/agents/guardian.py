@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bullpen.agents import guardian_program, process_tree
 from bullpen.agents.guardian_program import ANSWER, READY, REQUEST, STARTED
+from bullpen.agents.processes.mark import mark
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +39,11 @@ class Guardian:
         guardians.add(self)
 
     def greet(self) -> None:
-        """Wait until it serves."""
+        """Wait until it serves, and mark it, and so all that it will start."""
         self.channel.settimeout(PATIENCE_SECONDS)
         self._expect(READY)
+        # Who is killed cannot tell any more whose its orphans are.
+        mark(self.pid)
 
     def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdio: Sequence[int]) -> int:
         """Start a program and return its pid, or raise why that was not possible.

@@ -8,6 +8,7 @@ from bullpen.agents.acp import tools_by_protocol
 from bullpen.agents.acp_driver import AcpDriver
 from bullpen.agents.acp_words import Dialect
 from bullpen.agents.command import TextParser
+from bullpen.agents.folder_settings import OPENCODE, FolderSettings
 from bullpen.agents.spec import AgentSpec
 from bullpen.agents.tool_server import SERVER
 from bullpen.agents.vendor_variables import VENDOR_VARIABLES
@@ -55,5 +56,7 @@ SPEC = AgentSpec(
         "not_signed_in": "Run `opencode auth login`, or set the key of your provider, e.g. ANTHROPIC_API_KEY.",
     },
     tested_versions=("1.18.33",),
+    # It runs a folder's plugins, even if it is told to disable them and the folder's settings.
+    folder_settings=FolderSettings(files=OPENCODE, always_read=OPENCODE),
     why_no_sessions="opencode has all sessions in one database, so bullpen cannot put one back after a bad turn",
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bullpen.agents.common_records import count, price
+from bullpen.agents.folder_settings import PI, PI_SETTINGS, FolderSettings
 from bullpen.agents.spec import AgentSpec, SessionSpec
 from bullpen.agents.vendor_variables import VENDOR_VARIABLES
 from bullpen.context.assemblers import GeminiContextAssembler
@@ -25,10 +26,16 @@ from bullpen.turn_events import (
 READING = "read,grep,find,ls"
 IN_ITS_FOLDER = str(Path(__file__).with_name("pi_in_its_folder.js"))
 """An extension that lets it change usual files in its folder only: by itself it changes any file."""
+TESTED = "0.87.1"
 SAID_ELSEWHERE = frozenset(
-    {"agent_start", "turn_start", "turn_end", "message_start", "tool_execution_update", "queue_update"}
+    {
+        *("agent_start", "agent_settled", "turn_start", "turn_end", "message_start", "tool_execution_update"),
+        *("queue_update", "entry_appended", "session_info_changed", "thinking_level_changed"),
+        *("summarization_retry_scheduled", "summarization_retry_attempt_start", "summarization_retry_finished"),
+    }
 )
 """Records that repeat what others say, or say nothing."""
+SAYING = ("text_delta", "thinking_delta")
 
 
 class PiParser:
@@ -45,13 +52,13 @@ class PiParser:
                 yield TextDelta(text)
             case {"type": "message_update", "assistantMessageEvent": {"type": "thinking_delta", "delta": str(text)}}:
                 yield Thinking(text)
-            case {"type": "message_update"}:
+            case {"type": "message_update", "assistantMessageEvent": {"type": str(kind)}} if kind not in SAYING:
                 pass  # the limits of blocks, and calls whose input is not whole yet
             case {"type": "message_end", "message": {"role": "assistant"} as message}:
                 self._last = message
                 self._add(message.get("usage"))
                 yield UsageSoFar(self._usage)
-            case {"type": "message_end"}:
+            case {"type": "message_end", "message": {"role": str()}}:
                 pass  # our own prompt, and results of tools
             case {"type": "tool_execution_start", "toolCallId": str(call), "toolName": str(name)}:
                 given = record.get("args")
@@ -114,6 +121,8 @@ SPEC = AgentSpec(
     parser=PiParser,
     reports="money",
     model_flag="--model",
+    instruction_files=("AGENTS.md", "CLAUDE.md"),
+    reads_by_itself=lambda *_: ("AGENTS.md", "CLAUDE.md"),
     # Extensions, of the folder too, are programs, and would run unasked.
     permissions={
         "read-only": ("--no-extensions", "--tools", READING),
@@ -126,10 +135,12 @@ SPEC = AgentSpec(
     settings={"PI_OFFLINE": "1"},
     failures=(("not_signed_in", "No API key found|No models available"),),
     hints={
-        "not_installed": "Install it with: npm install -g @earendil-works/pi-coding-agent",
+        "not_installed": f"Install it with: npm install -g @earendil-works/pi-coding-agent@{TESTED}"
+        " (it needs Node.js 22.19 or newer)",
         "not_signed_in": "Run `pi` once and use /login, or set the key of your provider, e.g. ANTHROPIC_API_KEY.",
     },
-    tested_versions=("0.74.2",),
+    tested_versions=(TESTED,),
+    folder_settings=FolderSettings(files=PI, always_read=(PI_SETTINGS,), arguments=lambda _: ("--no-extensions",)),
     sessions=SessionSpec(
         resume=("--session", "{id}"),
         fork=("--fork", "{id}"),

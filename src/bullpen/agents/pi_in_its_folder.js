@@ -1,10 +1,41 @@
 // An extension for pi: it may change usual files in the folder in which it runs, and no others.
-import { readlinkSync, realpathSync } from "node:fs";
+import { readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 const MOST_LINKS = 40;
-// As in usual_edits.py: files that are not hidden and say what agents may do.
-const SETTINGS_FILES = ["opencode.json", "opencode.jsonc", "team.toml"];
+// As in program_files.py: files and folders that are not hidden and make programs run.
+const FILES = [
+  "amplify.yml", "appveyor.yml", "binding.gyp", "bitbucket-pipelines.yml", "bitrise.yml", "buildspec.yml",
+  "bunfig.toml", "circle.yml", "cloudbuild.yaml", "cloudbuild.yml", "codebuff.json", "codemagic.yaml", "crush.json",
+  "default.nix", "devbox.json", "flake.nix", "guix.scm", "manifest.scm", "mcp.json", "mise", "netlify.toml",
+  "opencode.json", "opencode.jsonc", "pnpm-workspace.yaml", "pyvenv.cfg", "shell.nix", "sitecustomize", "team.toml",
+  "usercustomize", "vercel.json", "wercker.yml",
+];
+const BEGINNINGS = [
+  "azure-pipelines", "captainhook.", "devenv.", "grumphp.", "husky.config.", "jenkinsfile", "lefthook-local.",
+  "lefthook.", "lint-staged.config.", "mise.", "prek.", "simple-git-hooks.", "sitecustomize.", "usercustomize.",
+];
+const ENDINGS = [
+  "._pth", ".code-workspace", ".ipr", ".iws", ".pth", ".sublime-project", ".sublime-workspace",
+];
+// Only files: folders are often called so.
+const LAST_NAMES = [
+  "applypatch-msg", "commit-msg", "fsmonitor-watchman", "head", "post-applypatch", "post-checkout", "post-commit",
+  "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc",
+  "pre-commit", "pre-merge-commit", "pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive",
+  "push-to-checkout", "reference-transaction", "sendemail-validate",
+];
+// What some file system leaves out when it compares names.
+const IGNORABLE = /\p{Default_Ignorable_Code_Point}/gu;
+
+function isProgramName(name, place, parts) {
+  // To capitals and back: two of some letters have one and the same capital.
+  const letters = name.normalize("NFD").replace(IGNORABLE, "").toUpperCase().toLowerCase();
+  const plain = letters.split(":")[0].trim().replace(/[. ]+$/, "");
+  const isListed = FILES.includes(plain) || (place === parts.length - 1 && LAST_NAMES.includes(plain));
+  const isAlike = BEGINNINGS.some((one) => plain.startsWith(one)) || ENDINGS.some((one) => plain.endsWith(one));
+  return plain.startsWith(".") || isListed || isAlike;
+}
 
 function target(path) {
   try {
@@ -37,9 +68,10 @@ function refusal(path, folder) {
   const way = relative(real(folder), real(resolve(folder, path)));
   const parts = way.split(sep);
   if (way === "" || parts[0] === ".." || isAbsolute(way)) return outside;
-  // Hidden files and folders hold settings, and programs that others run.
-  const isUsual = !parts.some((part) => part.startsWith(".")) && !SETTINGS_FILES.includes(parts.at(-1));
-  return isUsual ? undefined : "You may not change hidden files, or files that say what agents may do.";
+  // Hidden files and folders hold settings, and programs that others run. A file with several names may be one of them.
+  const links = statSync(resolve(folder, path), { throwIfNoEntry: false })?.nlink ?? 1;
+  const isUsual = !parts.some(isProgramName) && links === 1;
+  return isUsual ? undefined : "You may not change hidden files, or files that make programs run.";
 }
 
 export default function (pi) {

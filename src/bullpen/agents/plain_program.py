@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bullpen.agents import process_tree
+from bullpen.agents.processes.mark import mark
 
 # How often we list a program's descendants: often at first, then at this interval. One that moves to a session of its
 # own and clears its environment can be recognised only while its parent is alive.
@@ -32,6 +33,8 @@ class PlainProgram:
             argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
         )
         self.pid = self._process.pid
+        # It has not read its prompt yet, so nobody has told it to start anything.
+        mark(self.pid)
         self._may_be_reaped = False
         self._family: set[process_tree.ProcessId] = set()
         self._next_scan = self._loop.call_later(FIRST_SCAN_SECONDS, self._scan, FIRST_SCAN_SECONDS)

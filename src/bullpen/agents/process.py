@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from bullpen.agents import guardian, process_tree, watchman
 from bullpen.agents.crash_records import CrashRecords
+from bullpen.clock import monotonic
 from bullpen.config import DEPTH_VARIABLE, depth
 from bullpen.errors import UnsupportedSystem
 
@@ -52,7 +53,7 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self._turn_id = uuid.uuid4().hex
         self._crash_records = crash_records
-        self.last_activity = self._loop.time()
+        self.last_activity = monotonic()
         deeper = str(depth() + 1)
         env = {**env, process_tree.TURN_VARIABLE: self._turn_id, DEPTH_VARIABLE: deeper}
         self._program, self._pipes = _started(argv, cwd, env, self._turn_id)
@@ -132,7 +133,7 @@ class Child:
             try:
                 data = os.read(descriptor, READ_BYTES)
                 if data:
-                    self.last_activity = self._loop.time()
+                    self.last_activity = monotonic()
                     on_data(data)
                     return
             except BlockingIOError:

@@ -1,7 +1,8 @@
 """Finding processes and ending them, each known by its pid and the time of its start.
 
 Those of a turn are found by parent, and by a variable in their environment. One that clears its environment and has
-outlived its parent can be found by nothing but its keeper: guardian_program.py.
+outlived its parent can be found by nothing but its keeper, guardian_program.py, and is still known as an agent's by its
+mark: processes/mark.py.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.agents.processes.mark import UNLIMITED, mark_of, own_mark
 from bullpen.agents.processes.proc_files import ProcFiles
 from bullpen.agents.processes.table import ProcessTable
 
@@ -93,11 +95,18 @@ def is_of_an_agent(process: ProcessId) -> bool | None:
     None: it cannot be known, since the process has ended, or changes its parents while they are looked at.
     """
     line, table = _with_ancestors(process), process_table()
+    # Of many a process nobody may read the variables: a login's, sudo's, those outside of a container. The mark of an
+    # agent can be read wherever its parents can.
+    if any(one.pid in running or has_mark(one.pid) for one in line):
+        return True
     if not line or table.has_variable(process.pid, TURN_VARIABLE) is None:
         return None
-    # What runs as somebody else cannot be asked: neither a login nor the system is an agent of this user.
-    is_found = any(one.pid in running or table.has_variable(one.pid, TURN_VARIABLE) for one in line)
-    return is_found if is_found or _with_ancestors(process) == line else None
+    return False if _with_ancestors(process) == line else None
+
+
+def has_mark(pid: int) -> bool:
+    """Return whether a process was started as an agent's, as far as its mark and its variables can be read."""
+    return mark_of(pid) != UNLIMITED or bool(process_table().has_variable(pid, TURN_VARIABLE))
 
 
 def may_use_tools(pid: int, tools: str) -> bool:
@@ -114,7 +123,8 @@ def may_use_tools(pid: int, tools: str) -> bool:
     below = line[: line.index(os.getpid())] if os.getpid() in line else line
     own, table = os.environ.get(TURN_VARIABLE, ""), process_table()
     return not any(
-        table.has_variable(one, TURN_VARIABLE) and not (own and table.has_variable(one, TURN_VARIABLE, own))
+        mark_of(one) < own_mark()
+        or (table.has_variable(one, TURN_VARIABLE) and not (own and table.has_variable(one, TURN_VARIABLE, own)))
         for one in below
     )
 

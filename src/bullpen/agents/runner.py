@@ -4,12 +4,11 @@ import asyncio
 import logging
 import os
 import signal
-import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,10 +19,15 @@ from bullpen.agents.crash_records import CrashRecords, end_leftover_processes, w
 from bullpen.agents.dialogue import Ask, Dialogue, Tell, nobody
 from bullpen.agents.driver import Driver, Opening
 from bullpen.agents.environment import child_environment
-from bullpen.agents.failures import classified, error_for
+from bullpen.agents.failures import classified, error_for, unreachable
+from bullpen.agents.inline_system_text import SystemFileRefused, as_taken_by, refused, with_fallback
 from bullpen.agents.process import Child
+from bullpen.agents.settings_choice import SettingsChoice, choose_settings
 from bullpen.agents.spec import AgentSpec, Emit
+from bullpen.agents.time_limits import CannotConnect, end_of
 from bullpen.agents.transcript import MAX_TEXT_BYTES, OtherSession, TooMuchText, Transcript, WaitsTooLong
+from bullpen.clock import monotonic
+from bullpen.config import program_path
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.memory import SessionLeft, SessionUse
 from bullpen.permissions import Permission
@@ -35,10 +39,7 @@ logger = logging.getLogger(__name__)
 
 IDLE_TIMEOUT_SECONDS = 600.0
 TOTAL_TIMEOUT_SECONDS = 3600.0
-# A CLI may still clean up after its final event; codex takes five seconds if it finds no plugins.
-LINGER_SECONDS = 30.0
-ASKING_SECONDS = 0.5
-"""How often it is looked at whether a program still waits for an answer."""
+BETWEEN_TEXTS = "\n\n"
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -53,6 +54,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     """The session that it left, as far as the machine has looked on which it ran."""
 
 
+@with_fallback
 async def run_turn(
     spec: AgentSpec,
     output: AssemblerOutput,
@@ -73,6 +75,7 @@ async def run_turn(
     on_tell: Callable[[Tell], None] = lambda _: None,
     server: tuple[str, ...] = (),
     asked: AskedTime | None = None,
+    agreed: Callable[[], Collection[str]] = frozenset,
 ) -> Reply:
     """Run the agent's program with one prompt, and return its answer.
 
@@ -82,23 +85,31 @@ async def run_turn(
     continues it; if it begins another one instead, it is stopped, and SessionLost is raised. Where the CLI can ask,
     `ask` answers, and the time limits stop meanwhile; where it can listen, `on_tell` gets what gives it words. `server`
     is the command of an MCP server that the CLI is told of, and `asked` the time in which people are asked there.
+    `agreed` returns the marks of the settings of this folder to which people have agreed; it is run without others.
     """
     spec = spec.with_permissions(permissions)
     asked = AskedTime() if asked is None else asked
     _refuse_system_text_without_a_flag(spec, output.system_flag)
-    began = time.monotonic()
+    began = monotonic()
     folder = Path(cwd).absolute()
-    environment = {**child_environment(spec, env), **({process_tree.TOOLS_VARIABLE: server[-1]} if server else {})}
+    choice = choose_settings(spec, permissions, folder, agreed, child_environment(spec, env))
+    spec = choice.spec
+    tools = {process_tree.TOOLS_VARIABLE: server[-1]} if server else {}
+    environment = {**child_environment(spec, env), **tools, **choice.environment}
     own = spec.arguments(permissions, model, allow)
     options = (*own, *_tool_arguments(spec, environment, server), *arguments)
+    program = find_program(spec.program, environment, folder)
+    output = as_taken_by(program, output)
     text = clean_text(output.prompt)
     opening = Opening(
         prompt=text, folder=str(folder), permissions=permissions, model=model, session=session, server=server
     )
     driver = spec.driver(opening) if spec.driver else None
-    dialogue = Dialogue(driver, ask, emit, asked) if driver else None
+    dialogue = Dialogue(driver, ask, emit, asked, folder) if driver else None
     transcript = _transcript(spec, emit, environment, session, on_output, driver)
     try:
+        _heed(choice, emit)
+        _refuse_what_is_not_asked(spec, permissions, environment)
         await prepare_for_agents()
         with _command_line(spec, options, output.system_flag, session, environment, folder) as command:
             prompt = _encoded_prompt(spec, output.prompt)
@@ -113,13 +124,21 @@ async def run_turn(
         raise
     except _TurnFailed as error:
         command, ending = (), error.failure
-    return _reply(spec, emit, transcript, ending, command, time.monotonic() - began)
+    if not transcript.has_begun and (notice := refused(spec, program, output, ending)):
+        emit(notice)
+        raise SystemFileRefused
+    return _reply(spec, emit, transcript, ending, command, monotonic() - began)
 
 
 def _tool_arguments(spec: AgentSpec, environment: Mapping[str, str], server: tuple[str, ...]) -> tuple[str, ...]:
     """Return the arguments that say which tools the CLI has, and what it may do with them unasked."""
     tools = spec.tools(server) if server and spec.tools is not None else ()
     return (*spec.rule_arguments(environment, bool(tools)), *tools)
+
+
+def _refuse_what_is_not_asked(spec: AgentSpec, permissions: Permission, environment: Mapping[str, str]) -> None:
+    if permissions == "ask" and (why := spec.why_not_asked(environment)):
+        raise _TurnFailed(Failed(kind="permission_refused", message=f"It was not started to ask: {why}."))
 
 
 def _refuse_system_text_without_a_flag(spec: AgentSpec, text: str | None) -> None:
@@ -142,6 +161,13 @@ def _transcript(
     transcript.on_output = on_output
     transcript.expected_session = session.id if session and session.origin == "resumed" else None
     return transcript
+
+
+def _heed(choice: SettingsChoice, emit: Emit) -> None:
+    if choice.refusal is not None:
+        raise _TurnFailed(choice.refusal)
+    if choice.notice is not None:
+        emit(choice.notice)
 
 
 async def prepare_for_agents() -> None:
@@ -213,13 +239,30 @@ def _program(spec: AgentSpec, environment: Mapping[str, str], cwd: Path) -> str:
 
 
 def find_program(program: str, environment: Mapping[str, str], cwd: Path) -> str | None:
-    """Return the path of the program that a turn in this folder would run."""
+    """Return the path of the program that a turn in this folder would run; none that its repository brings along."""
     if os.sep in program:
         program = str(cwd / program)
     import shutil
 
-    found = shutil.which(program, path=environment.get("PATH", os.defpath))
+    folders = program_path(environment.get("PATH", os.defpath)).split(os.pathsep)
+    repository = _repository_of(cwd)
+    path = os.pathsep.join(folder for folder in folders if not _is_brought_by(repository, folder))
+    found = shutil.which(program, path=path)
     return None if found is None else str(Path(found).absolute())
+
+
+def _repository_of(cwd: Path) -> Path | None:
+    """Return the repository that a folder is in, unless it is the person's home with all that is installed there."""
+    folder = Path(os.path.realpath(cwd))
+    found = next((one for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
+    return None if found is not None and Path.home().resolve().is_relative_to(found) else found
+
+
+def _is_brought_by(repository: Path | None, folder: str) -> bool:
+    """Return whether a folder of PATH is in a repository; the programs of an activated environment are a person's."""
+    if repository is None or not Path(os.path.realpath(folder)).is_relative_to(repository):
+        return False
+    return not os.path.lexists(Path(folder).parent / "pyvenv.cfg")
 
 
 def _encoded_prompt(spec: AgentSpec, prompt: str) -> bytes:
@@ -261,7 +304,7 @@ async def _run_program(
     if dialogue is not None:
         _connect(dialogue, transcript, child)
     try:
-        exit_code = await _end_of(spec, child, transcript, dialogue, asked, idle_timeout, total_timeout)
+        exit_code = await end_of(spec, child, transcript, asked, idle_timeout, total_timeout)
         transcript.finish()
     except OtherSession as error:
         return Failed(kind="session_lost", message=str(error))
@@ -270,6 +313,9 @@ async def _run_program(
         return Failed(kind="protocol_broken", message=f"It wrote more than {limit} and was stopped.")
     except WaitsTooLong as error:
         return Failed(kind="quota", message=str(error), stderr_tail=transcript.stderr_tail)
+    except CannotConnect as error:
+        transcript.finish()
+        return unreachable(spec, Failed(kind="crashed", message=str(error), stderr_tail=transcript.stderr_tail))
     except TimeoutError as error:
         transcript.finish()
         return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)
@@ -295,50 +341,6 @@ def _connect(dialogue: Dialogue, transcript: Transcript, child: Child) -> None:
     dialogue.connect(child.write)
 
 
-async def _end_of(
-    spec: AgentSpec,
-    child: Child,
-    transcript: Transcript,
-    dialogue: Dialogue | None,
-    asked: AskedTime,
-    idle_timeout: float,
-    total_timeout: float,
-) -> int:
-    """Return the exit code, or raise TimeoutError if the program is idle or runs for too long.
-
-    While it waits for an answer, its time does not count.
-    """
-    clock = asyncio.get_running_loop().time
-    began, answered_at = clock(), 0.0
-    waiting = asyncio.ensure_future(child.wait())
-    try:
-        while not waiting.done():
-            if asked.is_asking and transcript.verdict is None:
-                await asyncio.wait([waiting], timeout=ASKING_SECONDS)
-                answered_at = clock()
-                continue
-            has_verdict = transcript.verdict is not None
-            if has_verdict and not spec.ends_by_itself:
-                break
-            deadline = began + total_timeout + asked.seconds
-            idle_deadline = max(child.last_activity, answered_at) + (
-                min(idle_timeout, LINGER_SECONDS) if has_verdict else idle_timeout
-            )
-            if clock() >= deadline:
-                raise TimeoutError(f"It did not finish within {total_timeout:g} seconds.")
-            if clock() >= idle_deadline:
-                raise TimeoutError(f"It wrote nothing for {idle_timeout:g} seconds.")
-            ends: list[asyncio.Future[Any]] = [waiting]
-            if dialogue is not None and not spec.ends_by_itself and not has_verdict:
-                ends.append(dialogue.over)
-            await asyncio.wait(
-                ends, timeout=min(deadline, idle_deadline) - clock(), return_when=asyncio.FIRST_COMPLETED
-            )
-        return 0 if transcript.verdict is not None and not spec.ends_by_itself else waiting.result()
-    finally:
-        waiting.cancel()
-
-
 async def to_the_end(work: Coroutine[object, object, None]) -> None:
     """Await something that must be completed even if we are cancelled; the cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)
@@ -357,8 +359,8 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
     """Return the CLI's own verdict on the turn if its exit code agrees, and a failure otherwise."""
     tail = transcript.stderr_tail
     match transcript.verdict:
-        case Finished() as finished if exit_code == 0:
-            return finished
+        case Finished(text=text) if exit_code == 0:
+            return _whole(transcript, transcript.texts(text), tail)
         case Failed() as failed:
             return replace(failed, exit_code=exit_code, stderr_tail=tail)
         case None if exit_code == 0 and spec.stream == "text" and transcript.has_words:
@@ -369,6 +371,16 @@ def _ending(spec: AgentSpec, transcript: Transcript, exit_code: int) -> Finished
         case _:
             message = _how_it_ended(exit_code, tail)
             return Failed(kind="crashed", message=message, exit_code=exit_code, stderr_tail=tail)
+
+
+def _whole(transcript: Transcript, texts: tuple[str, ...], tail: str) -> Finished | Failed:
+    """Return all that an agent has said, as one text; a failure, if none of it was understood."""
+    text = BETWEEN_TEXTS.join(texts)
+    doubt = transcript.doubt(text)
+    if not transcript.is_understood and not text.strip():
+        return Failed(kind="protocol_broken", message=doubt, exit_code=0, stderr_tail=tail)
+    ends = accumulate(len(one) + len(BETWEEN_TEXTS) for one in texts[:-1])
+    return Finished(text, texts_at=tuple(ends), doubt=doubt)
 
 
 def _reply(

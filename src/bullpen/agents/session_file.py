@@ -53,7 +53,8 @@ def compared(file: Path, mark: FileMark) -> Literal["same", "longer", "changed"]
     if size == mark.size and now.st_mtime_ns == mark.changed_at:
         # Nobody has touched it, and reading all of it takes time.
         return "same"
-    if size < mark.size or _digest(file, mark.size) != mark.digest:
+    # Read even if it is shorter: what cannot be read is not called changed.
+    if _digest(file, mark.size) != mark.digest or size < mark.size:
         return "changed"
     return "same" if size == mark.size else "longer"
 

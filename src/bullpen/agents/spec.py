@@ -1,11 +1,15 @@
 """AgentSpec: everything that differs between CLIs, as data."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.agents.driver import Driver, Opening
+from bullpen.agents.folder_settings import NO_SETTINGS, FolderSettings
 from bullpen.context.assemblers import ContextAssembler
 from bullpen.memory import SessionUse
 from bullpen.permissions import Permission
@@ -36,6 +40,8 @@ class SignInProbe(Struct, frozen=True, kw_only=True):
     """What to know of one of these, by its name."""
     is_complete: bool = True
     """Whether nobody is signed in where none of these is found."""
+    other_models: tuple[str, str] | None = None
+    """A settings file in the home folder, and the word in it that names other models, which need no login."""
 
 
 class AllowRules(Struct, frozen=True, kw_only=True):
@@ -58,7 +64,17 @@ class AllowRules(Struct, frozen=True, kw_only=True):
         return (self.flag, ",".join(rules), *self.other_arguments)
 
 
+_MODEL = re.compile(r"(?!-)[^\s\0](?:[^\r\n\0]*[^\s\0])?")
+_SESSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]*")
 UNKNOWN_SESSIONS = "bullpen does not know whether its program keeps sessions"
+
+
+def check_model(name: str) -> None:
+    """Raise ValueError if a CLI could read the name of a model as anything else."""
+    if name.startswith("-"):
+        raise ValueError(f"{name!r} is not a model name: it would be read as an option")
+    if not _MODEL.fullmatch(name):
+        raise ValueError(f"{name!r} is not a model name: it must be one line without spaces around it")
 
 
 class SessionSpec(Struct, frozen=True, kw_only=True):
@@ -100,6 +116,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
         """Return the arguments that make a turn run in a session."""
         if self.is_said:
             return ()
+        if use.id and not _SESSION.fullmatch(use.id):
+            raise ValueError(f"{use.id!r} is not the id of a session: it could be read as something else")
         by_origin = {"new": self.start, "rebuilt": self.start, "resumed": self.resume, "forked": self.fork}
         chosen = (*by_origin[use.origin], *(self.other_system if use.has_other_system else ()))
         return tuple(argument.format(id=use.id) for argument in chosen)
@@ -131,8 +149,11 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     system_file_flag: str | None = None
     """The option for the path of a file with the system text. None: the assembler puts the text into the prompt."""
     model_flag: str | None = None
-    instruction_file: str | None = None
-    """The name of the CLI's usual instruction file."""
+    instruction_files: tuple[str, ...] = ("AGENTS.md",)
+    """Its usual instruction files: of each folder it gets the first that there is."""
+    reads_by_itself: Callable[[Permission, bool], Collection[str]] = lambda *_: ()
+    """Returns which of them it reads itself with these permissions, with or without the settings of its folder. bullpen
+    does not give it these again."""
     permissions: Mapping[Permission, tuple[str, ...]]
     allow: AllowRules | str = "bullpen cannot tell this CLI which commands may run"
     """How it is told which commands may run without being asked, or else why it is not told."""
@@ -141,6 +162,9 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     rule_arguments: Callable[[Mapping[str, str], bool], tuple[str, ...]] = lambda *_: ()
     """Returns arguments so that rules of the user's own, for this CLI alone, allow nothing; for an environment, with or
     without the turn's tools."""
+    why_not_asked: Callable[[Mapping[str, str]], str] = lambda _: ""
+    """Returns why it would not ask for every command with this environment, and so is not run to ask; empty: it would.
+    """
     tools: Callable[[Sequence[str]], tuple[str, ...]] | None = None
     """Returns the arguments that tell it of the MCP server with this command, for one run; None: it cannot be told."""
     max_prompt_bytes: int | None = None
@@ -163,6 +187,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     """A program beside its own that reports the same version in a fraction of the time."""
     tested_versions: tuple[str, ...] = ()
     sign_in: SignInProbe = SignInProbe()
+    folder_settings: FolderSettings = NO_SETTINGS
+    """What it reads of a folder's settings."""
     sessions: SessionSpec | None = None
     """How it continues in a session of its own; None: every turn begins from nothing."""
     why_no_sessions: str = UNKNOWN_SESSIONS
@@ -189,14 +215,30 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         own = {*self.asking.command[1:], *self.asking.permissions.get("ask", ())} - {*self.command[1:]}
         return self.asking if own and own <= {*command} else self
 
+    def without_settings(self, folder: Path) -> "AgentSpec":
+        """Return how it is run without the settings of a folder, as far as it can be."""
+        leaving = self.folder_settings
+        return replace(
+            self,
+            command=(*self.command, *leaving.arguments(folder)),
+            permissions={**self.permissions, **leaving.permissions},
+        )
+
+    def with_settings(self, folder: Path) -> "AgentSpec":
+        """Return how it is run with the settings of a folder, to which somebody has agreed."""
+        return replace(self, command=(*self.command, *self.folder_settings.reading_arguments(folder)))
+
     def arguments(self, permission: Permission, model: str | None, allow: Sequence[str] = ()) -> list[str]:
         """Return the arguments for a turn, except those that depend on the turn itself."""
         if permission == "ask" and self.asking is not None:
             return self.asking.arguments(permission, model, allow)
+        if permission == "ask" and permission not in self.permissions:
+            others = ", ".join(self.permissions)
+            raise ValueError(f"{self.short_name} cannot ask before it does something; permissions can be {others}")
         if permission not in self.permissions:
             raise ValueError(f"permissions must be one of {', '.join(self.permissions)}, not {permission!r}")
-        if model is not None and model.startswith("-"):
-            raise ValueError(f"{model!r} is not a model name: it would be read as an option")
+        if model is not None:
+            check_model(model)
         model_arguments = [self.model_flag, model] if self.model_flag and model else []
         allow_arguments = self.allow_arguments(permission, allow)
         return [*self.command[1:], *self.permissions[permission], *allow_arguments, *model_arguments]

@@ -5,14 +5,17 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.agents.driver import Driver
 from bullpen.agents.spec import AgentSpec, Emit
 from bullpen.agents.stream import LineSplitter, record_from
+from bullpen.clock import milliseconds, monotonic
 from bullpen.text.safe import EscapeStripper, strip_escape_sequences
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import (
@@ -26,6 +29,7 @@ from bullpen.turn_events import (
     Started,
     TextDelta,
     Thinking,
+    TodoList,
     ToolFinished,
     ToolStarted,
     Usage,
@@ -43,6 +47,13 @@ STDERR_TAIL_BYTES = 8 * 1024
 STDERR_KEPT_BYTES = 64 * 1024
 
 
+NOT_UNDERSTOOD = (
+    "This release of {program} writes what bullpen does not understand, so words of it may be missing. "
+    "`bullpen explain --stream` shows all that it wrote."
+)
+NOTHING_SAID = "It ended without a word that bullpen understands. `bullpen explain --stream` shows all that it wrote."
+
+
 class TooMuchText(Exception):
     """The agent has written more than MAX_TEXT_BYTES."""
 
@@ -53,6 +64,19 @@ class OtherSession(Exception):
 
 class WaitsTooLong(Exception):
     """The CLI would wait for its vendor for longer than MAX_WAIT_SECONDS, and says why."""
+
+
+class Unreachable(Struct, kw_only=True):
+    """Failed connections in a row, with no sign of work between them."""
+
+    since: float
+    """As bullpen.clock.monotonic says."""
+    since_time: int
+    """In milliseconds since 1970."""
+    latest: float = 0.0
+    """When the last of them was reported."""
+    reason: str = ""
+    attempts: int = 0
 
 
 class Transcript:
@@ -66,6 +90,7 @@ class Transcript:
         driver: Driver | None = None,
     ) -> None:
         self._agent = spec.name
+        self._program = spec.program
         self._waits = spec.waits
         self._emit = emit
         self.masked = masked
@@ -77,13 +102,21 @@ class Transcript:
         self._line = b"\x1b"
         """The line that is read. Of an agent that writes plain text there are none, and all of it may have escapes."""
         self._text = bytearray()
+        self._tools_at: list[int] = []
+        """Where in the text the agent used tools."""
         self._notice_count = 0
+        self.is_understood = True
         self._stderr = bytearray()
         self._is_stderr_cut = False
         self.started = Started()
         self.usage = Usage()
         self.verdict: Finished | Failed | None = None
         """The CLI's own verdict on the turn. It counts only if the exit code agrees."""
+        self.unreachable: Unreachable | None = None
+        """What it says of connections that have failed since it has last done anything; None: they have not."""
+        self._open_tools: set[str] = set()
+        self.on_unreachable: Callable[[], None] = lambda: None
+        """Called with each of them."""
         self.on_verdict: Callable[[], None] = lambda: None
         self.on_output: Callable[[bytes], None] = lambda _: None
         self.on_asked: Callable[[ApprovalAsked], None] = lambda _: None
@@ -99,9 +132,31 @@ class Transcript:
         return self._text.decode(errors="replace")
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the program has begun a session, or said anything."""
+        return self.started != Started() or self.verdict is not None or self.has_words
+
+    @property
     def has_words(self) -> bool:
         """Whether the agent has said anything but white space."""
         return not (self.text or " ").isspace()
+
+    def texts(self, answer: str) -> tuple[str, ...]:
+        """Return all that the agent has said, tool by tool, ending with what the CLI gives as its answer."""
+        ends = [*self._tools_at, len(self._text)]
+        pieces = (self._text[start:end].decode(errors="replace") for start, end in pairwise((0, *ends)))
+        *before, last = (piece.strip() for piece in pieces)
+        said = [text for text in before if text]
+        if not last and said and said[-1].endswith(answer.strip()):
+            # It gives its last words as the answer, and those came before a tool.
+            return tuple(said)
+        return tuple(said) + _merged(last, answer)
+
+    def doubt(self, text: str) -> str:
+        """Return why words may be missing in what the agent is taken to have said; empty: they are not."""
+        if not self.is_understood:
+            return NOT_UNDERSTOOD.format(program=" ".join(filter(None, [self._program, self.started.cli_version])))
+        return "" if self._lines is None or text.strip() else NOTHING_SAID
 
     def take_answer(self) -> str:
         """Return all the text as the answer, and forget it: it may be large, and is kept with the reply."""
@@ -151,9 +206,12 @@ class Transcript:
         self._read_lines(self._lines.finish(), b"")
         self._add_text(TextDelta(self._stripper.finish()))
         if self._lines.bytes_cut:
+            self.is_understood = False
             self._emit(Notice(kind="warning", text=f"{self._lines.bytes_cut:,} bytes of overlong lines were dropped"))
         if self._notice_count > MAX_NOTICES:
             self._emit(Notice(kind="warning", text=f"{self._notice_count - MAX_NOTICES:,} more notices were dropped"))
+        if isinstance(self.verdict, Finished) and (doubt := self.doubt(self.text + self.verdict.text)):
+            self._emit(Notice(kind="warning", text=doubt))
 
     def _read_text(self, text: str) -> None:
         if text:
@@ -182,6 +240,8 @@ class Transcript:
         if self._logs_lines:
             logger.debug("[Debug][Receive] agent=%s %s", self._agent, self.masked(line.decode(errors="replace")))
         if record is None:
+            # A program may print a warning between its records; but not a record that is broken.
+            self.is_understood &= not line.lstrip().startswith(b"{")
             self._emit_notice("noise", line)
         else:
             self._read_record(record)
@@ -198,8 +258,9 @@ class Transcript:
             self._on_event(event)
 
     def _on_event(self, event: Event) -> None:
+        self._note_work(event)
         if isinstance(event, TextDelta):
-            text = self._stripper.feed(event.text)
+            text = self._stripper.feed(self._apart(event.text))
             self._add_text(event if text is event.text else TextDelta(text))
             return
         if isinstance(event, ApprovalAsked):
@@ -223,9 +284,12 @@ class Transcript:
             if event.kind == "unknown":
                 self._emit_notice(event.kind, event.text)
                 return
+            event = replace(event, text=self.masked(event.text))
             if event.kind == "retry":
                 self.verdict = None  # it was not the last word
-            event = replace(event, text=self.masked(event.text))
+                event = self._counted(event)
+        if isinstance(event, ToolStarted | ToolFinished) and self._tools_at[-1:] != [len(self._text)]:
+            self._tools_at.append(len(self._text))
         if isinstance(event, Usage):
             self.usage = event
         elif isinstance(event, Started):
@@ -235,9 +299,36 @@ class Transcript:
             self.started = event
         self._emit(event)
 
+    def _note_work(self, event: Event) -> None:
+        """Forget failed connections when an agent works."""
+        if isinstance(event, ToolStarted):
+            self._open_tools.add(event.id)
+        elif isinstance(event, ToolFinished):
+            self._open_tools.discard(event.id)
+        if isinstance(event, TextDelta | Thinking | ToolStarted | ToolFinished | TodoList | ApprovalAsked):
+            self.unreachable = None
+
+    def _counted(self, retry: Notice) -> Notice:
+        """Return a retry with how many there were in a row. While a tool runs, they may be about something else."""
+        if self._open_tools:
+            return retry
+        failing = self.unreachable
+        if failing is None:
+            failing = self.unreachable = Unreachable(since=monotonic(), since_time=milliseconds())
+        failing.attempts, failing.reason, failing.latest = failing.attempts + 1, retry.text, monotonic()
+        self.on_unreachable()
+        return replace(retry, attempts=failing.attempts, since=failing.since_time)
+
     def _check_session(self, session: str) -> None:
         if self.expected_session not in (None, session):
             raise OtherSession(f"It began another session instead of continuing {self.expected_session}.")
+
+    def _apart(self, text: str) -> str:
+        """Return a text with what keeps it apart from one that came before a tool."""
+        if not text or not self._text or self._tools_at[-1:] != [len(self._text)]:
+            return text
+        breaks = len(self._text) - len(self._text.rstrip(b"\n")) + len(text) - len(text.lstrip("\n"))
+        return "\n" * max(0, 2 - breaks) + text
 
     def _add_text(self, piece: TextDelta) -> None:
         if not piece.text:
@@ -249,6 +340,7 @@ class Transcript:
         self._emit(piece)
 
     def _emit_notice(self, kind: NoticeKind, text: str | bytes) -> None:
+        self.is_understood &= kind != "unknown"
         self._notice_count += 1
         if self._notice_count <= MAX_NOTICES:
             self._emit(Notice(kind=kind, text=self._shown(text)[:MAX_NOTICE_CHARACTERS]))
@@ -257,6 +349,18 @@ class Transcript:
         """Return the beginning of a notice without secrets: more than is shown, so that all in it are whole."""
         text = text[: 8 * MAX_NOTICE_CHARACTERS]
         return self.masked(text if isinstance(text, str) else text.decode(errors="replace"))
+
+
+def _merged(streamed: str, answer: str) -> tuple[str, ...]:
+    """Return the last words as they were streamed and as they were given as the answer, each once."""
+    whole = answer.strip()
+    if not streamed or streamed in whole:
+        return (answer,) if whole else ()
+    if streamed.endswith(whole):
+        before = streamed.removesuffix(whole).rstrip()
+        # After a lost connection, some begin the answer again: its beginning is there twice.
+        return (answer,) if whole.startswith(before) else (before, answer) if whole else (streamed,)
+    return (streamed,) if whole in streamed else (streamed, answer)
 
 
 def _masked(asked: ApprovalAsked, masked: Callable[..., str]) -> ApprovalAsked:

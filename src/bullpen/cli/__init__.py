@@ -39,8 +39,14 @@ COMMANDS = {
     "completion": "print what lets a shell complete commands and options",
     "help": "explain a command",
 }
+FIRST = ("init", "chat", "run", "serve", "sessions", "diff", "inbox", "doctor")
+"""The commands of the first hour, which help shows; and undo, beside diff."""
+READER_LEFT = 141
+"""The exit code if the reader of our output has seen enough, as after SIGPIPE."""
 LOGGING_LATER = ("acp",)
 """Commands that begin to log themselves: an editor waits for an answer, and importing what logs takes time."""
+FOR_EVERYBODY = ("acp", "mcp", "completion", "help")
+"""Commands that begin sooner than it is known whether an agent runs them; `within_agents.py` says why they may."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,21 +54,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     debug = _wants_debug(words)
     try:
+        try:
+            return _run_and_explain(words, debug)
+        finally:
+            if sys.stdout is not None:
+                # If Python did that in the end, it would complain of a reader that has left.
+                sys.stdout.flush()
+    except OSError as error:
+        # What is left cannot be written. Python would try it again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_LEFT if isinstance(error, BrokenPipeError) else _explain(error, debug)
+
+
+def _run_and_explain(words: list[str], debug: bool) -> int:
+    try:
         return _run(words, debug)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output has seen enough. Python would complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        raise
     except Exception as error:
-        from bullpen.text.safe import printable
-        from bullpen.text.secrets import without_secrets
+        return _explain(error, debug)
 
-        said = _traceback() if debug else f"bullpen: {_sentence(error)}"
-        print(printable(without_secrets(said)), file=sys.stderr)
-        return WRONG_USAGE if _is_usage(error) else 1
+
+def _explain(error: Exception, debug: bool) -> int:
+    from bullpen.text.safe import printable
+    from bullpen.text.secrets import without_secrets
+
+    said = _traceback() if debug else f"bullpen: {_sentence(error)}"
+    print(printable(without_secrets(said)), file=sys.stderr)
+    return WRONG_USAGE if _is_usage(error) else 1
 
 
 def _wants_debug(words: list[str]) -> bool:
@@ -81,6 +103,10 @@ def _run(words: list[str], debug: bool) -> int:
     parser, others = command_parser(command, others)
     options = parser.parse(others)
     module = import_module(f"bullpen.cli.{command}")
+    if command not in FOR_EVERYBODY:
+        from bullpen.cli.within_agents import refuse_within_agents
+
+        refuse_within_agents(command, options)
     if command not in LOGGING_LATER:
         from bullpen.cli.logs import begin_logging
 
@@ -114,9 +140,10 @@ def command_parser(command: str, words: Sequence[str] = ()) -> tuple[CommandPars
 def _run_nothing(words: list[str]) -> int:
     """Print what there is; the version, if that is asked for."""
     parser = CommandParser("bullpen", "one conversation, every coding agent", _no_such_command)
-    parser.usage = "bullpen [-h] [-V] [--debug] command ..."
-    parser.epilog = listed("commands", COMMANDS)
+    parser.usage = "bullpen [-h] [-V] [--all] [--debug] command ..."
+    parser.epilog = listed("commands", COMMANDS) if "--all" in words else _first_commands()
     parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
+    parser.add_argument("--all", action="store_true", help="list every command")
     if parser.parse(words).version:
         from bullpen import __version__
 
@@ -124,6 +151,12 @@ def _run_nothing(words: list[str]) -> int:
         return 0
     parser.print_help()
     return WRONG_USAGE
+
+
+def _first_commands() -> str:
+    both = {"diff": ("diff, undo", f"{COMMANDS['diff']}, or take it back")}
+    first = dict(both.get(name, (name, COMMANDS[name])) for name in FIRST)
+    return f"{listed('commands', first)}\n\nAll {len(COMMANDS)} commands: bullpen help --all"
 
 
 def _no_such(kind: str, known: Iterable[str], word: str) -> str:
@@ -153,9 +186,12 @@ def _is_usage(error: Exception) -> bool:
 
 
 def _sentence(error: Exception) -> str:
+    from bullpen.cli.open_files import too_few_files
     from bullpen.errors import BullpenError
     from bullpen.text.safe import printable
 
+    if few := too_few_files(error):
+        return few
     if isinstance(error, BullpenError | OSError):
         return printable(str(error))
     return (

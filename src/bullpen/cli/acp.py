@@ -40,9 +40,11 @@ def run(options: argparse.Namespace) -> int:
     from bullpen.cli.editor.agent import serve
     from bullpen.cli.editor.shapes import EditorOptions
     from bullpen.cli.logs import begin_logging, is_debugging
+    from bullpen.cli.within_agents import use_own_data
 
     begin_logging(debug=options.debug or is_debugging())
 
     file = Path(options.file) if options.file is not None else None
-    given = EditorOptions(file=file, sender=options.sender, trust=options.trust, db=options.db)
+    trusted = use_own_data(options.db)
+    given = EditorOptions(file=file, sender=options.sender, trust=options.trust, db=options.db, trusted=trusted)
     return asyncio.run(serve(given, source, target, met))

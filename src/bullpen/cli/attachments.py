@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bullpen.cli.team_and_message import FROM_STDIN, message_text
 from bullpen.errors import BullpenError, WrongUsage
+from bullpen.team.given_file import open_given
 from bullpen.text.clean import clean_text
 from bullpen.text.excerpt import excerpt
 from bullpen.text.fence import fenced
@@ -62,7 +63,7 @@ def _content(name: str) -> bytes:
         if name == FROM_STDIN:
             content = sys.stdin.buffer.read(MOST_TO_READ + 1)
         else:
-            with Path(name).open("rb") as file:
+            with open_given(Path(name)) as file:
                 content = file.read(MOST_TO_READ + 1)
     except OSError as error:
         raise BullpenError(f"{name} cannot be attached: {error.strerror}.") from error

@@ -75,7 +75,7 @@ async def _chat_in_lines(opening: Opening, sender: str | None) -> int:
             if opening.resume is not None:
                 await show_state(conversation, show)
             if sys.stdin.isatty():
-                greet(conversation, show)
+                await greet(conversation, show, opening.db)
             lines = ChatLines(conversation, show, sender, opening.db)
             ending: Ending = "interrupted"
             all_done = True

@@ -96,7 +96,7 @@ async def _tell(conversation: Conversation, show: Show, page: StreamPage, pace: 
         await follower.until_quiet()
         # Mei forgot the marker. This is what a person does about it.
         await asyncio.sleep(1.5 * pace)
-        await _type(page, "y", pace)
+        await _type(page, "1 Ask ben", pace)
         await conversation.ask("ben")
         await follower.until_quiet()
         await asyncio.sleep(pace)

@@ -29,8 +29,8 @@ exit codes:
   0    done: no turn is running, and it is a person's turn
   1    an error, printed on stderr
   2    wrong usage
-  3    a person must decide: a turn failed, was cancelled or interrupted, a hand-over needs a yes, a merge conflicts, or
-       one of several results is to be picked
+  3    a person must decide: an agent asks a question, a turn failed, was cancelled or interrupted, a hand-over needs
+       a yes, a merge conflicts, one of several results is to be picked, or files changed that make programs run
   4    paused, at a limit, because a budget is used up, or by a person
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team, or what it wants is not possible; it is stored
@@ -45,7 +45,11 @@ def ending_of(conversation: Conversation) -> Ending:
     view = conversation_view(conversation)
     if any(one.kind == "budget" for one in view.decisions):
         return "paused"
-    if view.undecided or any(one.kind in ("allow", "conflict", "pick") for one in view.decisions):
+    if (
+        conversation.progress.asked_elsewhere
+        or view.undecided
+        or any(one.kind in ("question", "allow", "conflict", "pick", "programs") for one in view.decisions)
+    ):
         return "undecided"
     if view.paused is not None:
         return "paused"

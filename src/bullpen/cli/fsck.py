@@ -14,6 +14,11 @@ from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted, size
 from bullpen.view.listing import find_conversation
 
+EMPTY = (
+    "nothing is wrong with it, but it has no conversations. If it is a copy of a file that was in use, they are in the "
+    "log that was left beside that one, which ends in -wal. Copy it with: bullpen backup"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
@@ -30,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print every finding; return 0 if there is none."""
     server = options.db if isinstance(options.db, str) else None
+    is_empty = False
     path = safe_line(str(database_path(options.db)) if server is None else shown_address(server))
     try:
         with open_database(options.db) if server is None else open_source(server) as database:
@@ -38,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
                 return _repair(database, findings, options.id)
             if options.repair and not findings and options.id is None:
                 _remove_unneeded(database)
+            is_empty = server is None and not (findings or options.repair or database.conversations())
     except NoConversations as nothing:
         if options.id is not None or options.db is not None:
             raise
@@ -48,6 +55,9 @@ def run(options: argparse.Namespace) -> int:
         return 1
     except StoreDamaged as error:
         findings = [Finding(kind="file", conversation_id=None, text=error.reason)]
+    if not findings and is_empty:
+        print(f"{path}: {EMPTY}")
+        return 0
     if not findings:
         what = "everything" if options.id is None else safe_line(options.id)
         print(f"{path}: {what} is as it was written.{_about_files(database_path(options.db))}")

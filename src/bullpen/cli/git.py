@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from bullpen.config import program_path
 from bullpen.errors import BullpenError
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -37,8 +38,7 @@ def git(*arguments: str) -> str:
 
 def _program() -> str:
     """Return the path of git; never one in a folder that depends on where we are."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    program = shutil.which("git", path=os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()))
+    program = shutil.which("git", path=program_path())
     if program is None:
         raise BullpenError("git is not installed.")
     return program

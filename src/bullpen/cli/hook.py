@@ -17,12 +17,14 @@ from bullpen.cli.option_types import seconds
 from bullpen.cli.second_opinion import ask_for_opinions
 from bullpen.cli.staged import staged
 from bullpen.cli.trust_question import ensure_trusted
+from bullpen.cli.within_agents import refuse_agents
 from bullpen.errors import BullpenError
 from bullpen.team.file import LoadedTeam, load_team
 from bullpen.team.trust import Trust
 from bullpen.text.safe import printable
 
 TIMEOUT_SECONDS = 300.0
+NOT_FOR_AGENTS = "`bullpen hook` is not for agents: it runs agents, and says who is asked about commits"
 EXIT_CODES = """\
 exit codes:
   0    nobody asks for changes, or nobody could be asked, or nothing is staged
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
+    refuse_agents(NOT_FOR_AGENTS)
     loaded = _here(load_team(options.file))
     place = hook_place()
     ensure_trusted(loaded, trust=options.trust)
@@ -69,6 +72,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _remove(_: argparse.Namespace) -> int:
+    refuse_agents(NOT_FOR_AGENTS)
     place = hook_place()
     remove_hook(place)
     print(printable(f"Removed {place}."))
@@ -82,6 +86,7 @@ def _run(options: argparse.Namespace) -> int:
         if change is None:
             print("Nothing is staged, so nobody is asked.")
             return 0
+        refuse_agents(NOT_FOR_AGENTS)
         loaded = _trusted(options.file)
         return asyncio.run(ask_for_opinions(loaded, change, options, options.timeout or TIMEOUT_SECONDS))
     except (BullpenError, OSError) as error:
@@ -126,8 +131,11 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
+REMOVE = Action("ask no more", _remove, lambda _: None)
 ACTIONS = {
     "install": Action("ask before each commit in this repository", _install, _install_arguments),
     "run": Action("ask about what is staged now; the hook does this", _run, _run_arguments),
-    "remove": Action("ask no more", _remove, lambda _: None),
+    "remove": REMOVE,
+    # As other programs call it.
+    "uninstall": REMOVE,
 }

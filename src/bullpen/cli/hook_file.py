@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from bullpen.cli.git import git_path
+from bullpen.cli.typed_commands import PROGRAMS
 from bullpen.errors import BullpenError
 
 HOOK = """\
@@ -82,7 +83,7 @@ def _hook(place: Path) -> str | None:
 
 def _bullpen() -> list[str]:
     """Return the command that runs bullpen as it runs now: a hook may be started where the PATH is another one."""
-    program = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "bullpen" else None
+    program = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name in PROGRAMS else None
     # Without -P, a folder called bullpen in the repository would be run instead.
     return [str(Path(program).absolute())] if program else [sys.executable, "-P", "-m", "bullpen"]
 

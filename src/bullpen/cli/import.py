@@ -9,6 +9,7 @@ from bullpen.database import open_or_create_database
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.exchange.importing import copies_of, import_conversation, read_import
 from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.given_file import open_given
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 
@@ -80,7 +81,8 @@ def _run_from_cli(options: argparse.Namespace) -> int:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_given(path) as file:
+            return file.read()
     except OSError as error:
         raise BullpenError(f"{safe_line(str(path))} cannot be read: {error.strerror}. Nothing was written.") from error
 

@@ -1,7 +1,6 @@
 """`bullpen inbox`: what waits for a person in all conversations, beside the processes that have them open."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ from bullpen.cli.database import add_database_option
 from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_choices, print_closed, print_item
 from bullpen.cli.typed_commands import to_type
 from bullpen.database import Database, open_database
-from bullpen.errors import BullpenError, NoConversations
-from bullpen.private_door import TURN_VARIABLE
+from bullpen.errors import NoConversations
 from bullpen.terminal.raw_mode import is_terminal
 from bullpen.view.inbox import Inbox, Item, inbox
 
@@ -43,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Answer what waits, one after the other; without a terminal, print it."""
-    if TURN_VARIABLE in os.environ:
-        raise BullpenError("This is an agent's own terminal. An agent cannot answer what agents ask.")
     try:
         database = open_database(options.db)
     except NoConversations:

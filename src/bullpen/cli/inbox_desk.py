@@ -12,23 +12,26 @@ from typing import Any
 import msgspec
 
 from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_closed, print_item
+from bullpen.clock import pause
 from bullpen.database import Database
 from bullpen.errors import BullpenError, UnknownConversation
 from bullpen.private_door import Decided, decide
-from bullpen.terminal.keys import Key, KeyReader, Pressed, Typed
+from bullpen.terminal.keys import ESCAPE_SECONDS, Key, KeyReader, Pressed, Typed
 from bullpen.terminal.line_editor import LineEditor
 from bullpen.terminal.notifier import Notifier
 from bullpen.terminal.raw_mode import RawTerminal
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
-from bullpen.view.decisions import Choice
+from bullpen.view.activity import ASLEEP, WAITS
+from bullpen.view.decisions import NO, STOP, YES, Choice
 from bullpen.view.inbox import Inbox, Item, inbox, owner_token, what_became_of
+from bullpen.view.shown_cards import SETTLED_SECONDS
 from bullpen.view.state import team_of
 from bullpen.view.typed_answers import read_typed
 
 READ_BYTES = 4096
-LETTERS = {"yes": "y", "ask": "y", "allow": "y", "no": "n", "dismiss": "n", "stop": "s", "continue": "c"}
-"""The letter of each action; of several choices with one action, that of the first. Every choice has a number, too."""
+LETTERS = {YES: "y", NO: "n"}
+"""Letters that answer as well as the digits on a card."""
 NEED_MORE = ("hand-over", "resolve", "pick", "discard")
 """Choices that are typed: they need a name, or cannot be undone."""
 MOST_KEYS = 9
@@ -74,7 +77,7 @@ class InboxDesk:
         found = inbox(self._database, self._options.file)
         if self._options.watch:
             texts = [f"{item.decision.text} {item.decision.shown}" for item in found.items]
-            self._notifier.show(len(found.items), *texts)
+            self._notifier.show((WAITS if found.items else ASLEEP).sign, len(found.items), *texts)
         return found
 
     def _stay(self) -> bool:
@@ -91,15 +94,18 @@ class InboxDesk:
         print_item(item)
         keys = _keys_of(item)
         for key, choice in keys.items():
-            print(safe_line(f"  {key}  {choice.purpose}"))
+            print(safe_line(f"  {key}  {choice.label if choice.key else choice.purpose}"))
         for choice in item.decision.choices:
             if choice.action in NEED_MORE:
                 print(safe_line(f"     {choice.typed}  {choice.purpose}"))
         more = f" ({count - 1} more)" if count > 1 else ""
-        # What was typed before this was on the screen does not answer it.
+        # What was typed before this was on the screen for a moment does not answer it.
+        sys.stdout.flush()
+        pause(SETTLED_SECONDS)
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         self._unread.clear()
         print(f"  Enter: later{more} · /: a command · q: leave", flush=True)
+        keys = {**keys, **_letters_of(item)}
         while (pressed := self._key(tuple(keys))) == "":
             if item.key not in {one.key for one in self._look().items}:
                 print(safe_line(f"{what_became_of(self._database, item)}. It waits no more."), flush=True)
@@ -119,7 +125,7 @@ class InboxDesk:
                 action, given = self._typed(item)
             else:
                 action, given = choice.action, dict(choice.given)
-                if action == "no" and item.decision.choices[0].is_risky:
+                if choice.begins:
                     given["text"] = self._line("Why not? It reads that; Enter alone says only no: ")
             if action:
                 told = decide(self._token(item), Decided(action=action, given=given, by=self._options.sender))
@@ -168,6 +174,8 @@ class InboxDesk:
                     return LEAVE
                 case Pressed(name="enter"):
                     return LATER if known else ""
+                case Pressed(name="escape") if STOP in known:
+                    return STOP
                 case Typed(text=text) if known and (text == COMMAND or text in known):
                     return text
                 case _:
@@ -176,8 +184,11 @@ class InboxDesk:
 
     def _pressed(self) -> Iterator[Key]:
         """Yield what is pressed within a while; what nobody takes is there the next time."""
-        ready = self._unread or select.select([sys.stdin.fileno()], [], [], LOOK_SECONDS)[0]
-        if ready and not self._unread:
+        seconds = ESCAPE_SECONDS if self._keys.may_be_escape else LOOK_SECONDS
+        ready = self._unread or select.select([sys.stdin.fileno()], [], [], seconds)[0]
+        if not ready:
+            self._unread.extend(self._keys.flush())
+        elif not self._unread:
             data = os.read(sys.stdin.fileno(), READ_BYTES)
             # Without a terminal there is nobody any more.
             self._unread = deque(self._keys.feed(data) if data else [Pressed("end of input")])
@@ -186,13 +197,20 @@ class InboxDesk:
 
 
 def _keys_of(item: Item) -> dict[str, Choice]:
-    """Return the keys of one thing: a letter for what is usual, else a number."""
+    """Return the keys of one thing: those on its card, else a number."""
     keys: dict[str, Choice] = {}
     for number, choice in enumerate(item.decision.choices[:MOST_KEYS], start=1):
-        letter = choice.key or LETTERS.get(choice.action, "")
         if choice.action not in NEED_MORE:
-            keys[letter if letter and letter not in keys else str(number)] = choice
+            keys[choice.key or str(number)] = choice
     return keys
+
+
+def _letters_of(item: Item) -> dict[str, Choice]:
+    """Return the letters that mean yes and no, where that is asked."""
+    choices = item.decision.choices
+    if item.decision.kind == "question" and not item.decision.is_about_doing:
+        return {}
+    return {LETTERS[choice.key]: choice for choice in choices if choice.key in LETTERS}
 
 
 def _write(text: str) -> None:

@@ -1,9 +1,9 @@
 """What waits for a person, as `bullpen inbox` prints it."""
 
-import time
 from pathlib import Path
 
 from bullpen.cli.typed_commands import to_type
+from bullpen.clock import now
 from bullpen.terminal.tables import print_heading, print_indented, safe_line
 from bullpen.text.numbers import counted, elapsed
 from bullpen.view.inbox import Inbox, Item
@@ -15,11 +15,13 @@ NOTHING = "Nothing waits for you. Agents that ask appear here while a conversati
 
 def print_item(item: Item) -> None:
     """Print what waits, all of it, and where."""
-    since = elapsed(time.time() - item.since / 1000)
+    since = elapsed(now() - item.since / 1000)
     print_heading(item.decision.text)
     print(safe_line(f"{item.title} · {item.conversation} · team {item.team} · for {since}"))
     if item.decision.shown:
         print_indented(item.decision.shown)
+    if item.decision.length:
+        print_heading(item.decision.length)
 
 
 def print_choices(item: Item) -> None:

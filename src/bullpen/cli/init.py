@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     check = runnable_tests(path.parent)
     text = team_text(way, agents, person=_person(), file=shlex.quote(path.name), tests=tests, check=check)
     _write(path, text, replace=options.force)
-    # Its author is the person who would be asked.
+    # Its author is the person who would be asked; of settings that are in the folder already, somebody else may be.
     Trust().remember(team_path(path), text)
     _say_next(path, text, way, asked_for_script=options.scripted)
     if others := [name for name in found if name not in agents]:

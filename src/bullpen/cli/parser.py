@@ -102,9 +102,13 @@ def listed(heading: str, purposes: Mapping[str, str]) -> str:
     import textwrap
     from shutil import get_terminal_size
 
-    margin = max(map(len, purposes)) + 4
-    lines = [f"{heading}:"]
+    shown: dict[str, str] = {}
     for name, purpose in purposes.items():
+        # A second name for the same is not listed.
+        shown.setdefault(purpose, name)
+    margin = max(map(len, shown.values())) + 4
+    lines = [f"{heading}:"]
+    for purpose, name in shown.items():
         beginning = f"  {name}".ljust(margin)
         wrapper = textwrap.TextWrapper(max(get_terminal_size().columns - 2, 2 * margin))
         wrapper.initial_indent, wrapper.subsequent_indent = beginning, " " * margin

@@ -13,10 +13,10 @@ from bullpen.cli.opening import team_file
 from bullpen.cli.plain.explanation import prompt_lines
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.database import Database, open_database
-from bullpen.errors import NoConversations, WrongUsage
+from bullpen.errors import BullpenError, NoConversations, WrongUsage
 from bullpen.team.file import LoadedTeam, load_team, team_path
 from bullpen.text.safe import printable
-from bullpen.view.listing import ConversationSummary, find_conversation, last_conversation
+from bullpen.view.listing import LAST, ConversationSummary, find_conversation, last_conversation
 from bullpen.view.preview import Supposed, new_conversation, preview
 
 NEW = "new"
@@ -63,8 +63,7 @@ def _opened(options: argparse.Namespace, team: Path | None) -> Iterator[tuple[Da
             return
         database, conversation = found
         if options.session is None and not options.json:
-            is_of_file = team is not None and conversation.team_path == str(team_path(team))
-            last = f"the last one of {team}" if is_of_file else "the last one here"
+            last = "the last one here" if team is None else f"the last one of {team}"
             print(printable(f"In {conversation.id}, {last}; in a new one: --session {NEW}"), file=sys.stderr)
         yield database, conversation.id, load_team(team_file(conversation, team))
 
@@ -72,13 +71,18 @@ def _opened(options: argparse.Namespace, team: Path | None) -> Iterator[tuple[Da
 def _found(
     options: argparse.Namespace, team: Path | None, until_shown: ExitStack
 ) -> tuple[Database, ConversationSummary] | None:
-    """Return the conversation that is named; if none is, the last one here, if there is one."""
-    if options.session is not None:
-        database = until_shown.enter_context(open_database(options.db))
-        return database, find_conversation(database, options.session)
+    """Return the conversation that is named; if none is, the last one here or of the team file, if there is one."""
     try:
         database = until_shown.enter_context(open_database(options.db))
     except NoConversations:
+        if options.session is not None:
+            raise
         return None
+    if options.session is not None and (options.session != LAST or team is None):
+        return database, find_conversation(database, options.session)
     last = last_conversation(database, team)
-    return None if last is None else (database, last)
+    if last is not None and (team is None or last.team_path == str(team_path(team))):
+        return database, last
+    if options.session == LAST:
+        raise BullpenError(f"No conversation of {team} has begun yet. To see a prompt in a new one: --session {NEW}")
+    return None

@@ -9,6 +9,7 @@ from bullpen.config import prices_file
 from bullpen.errors import BullpenError
 from bullpen.prices.lists import imported_list, our_list, read_list
 from bullpen.prices.price import Price
+from bullpen.team.given_file import open_given
 from bullpen.team.kept_file import KeptFile
 from bullpen.terminal.tables import print_table, safe_line
 from bullpen.text.numbers import counted
@@ -30,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--import",
         metavar="FILE",
         type=Path,
-        dest="file",
         help='use the prices in a file: TOML with [prices] "model" = { input = 1.25, output = 10 }, or JSON with '
         "input_cost_per_token and output_cost_per_token for each model",
     )
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the prices that count, or change them."""
-    if options.file is not None:
-        return _import(options.file)
+    if (file := vars(options)["import"]) is not None:
+        return _import(file)
     if options.forget:
         prices_file().unlink(missing_ok=True)
         print(f"Only bullpen's own list of {our_list().date} counts now.")
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _import(path: Path) -> int:
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise BullpenError(f"{path} cannot be read: {error.strerror}.") from error

@@ -18,6 +18,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.team_and_message import add_words, message_text, team_and_message
 from bullpen.cli.typed_commands import to_type
 from bullpen.cli.viewer import Follower, following
+from bullpen.clock import first_of
 from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Checked, ConversationEvent, Said, event_json
@@ -29,6 +30,7 @@ from bullpen.terminal.page import StreamPage
 from bullpen.text.plain_commands import is_rule
 from bullpen.text.safe import printable
 from bullpen.view.addressees import notes_outside_chat
+from bullpen.view.commands import read_command, run_command
 from bullpen.view.state import conversation_view
 
 
@@ -111,11 +113,15 @@ async def say_and_wait(
     said = None
     if message is None:
         await conversation.continue_turns(by=options.sender)
+    elif typed := read_command(message, conversation.team):
+        # As in every door: no agent gets it as a message.
+        if told := await run_command(typed, conversation, options.sender):
+            print(printable(told), file=sys.stderr if options.json else sys.stdout)
     else:
         said = (await conversation.say(message, sender=options.sender)).message
     quiet = asyncio.ensure_future(follower.until_quiet())
     leaving = asyncio.ensure_future(interruptions.wait())
-    await asyncio.wait([quiet, leaving], timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+    await first_of([quiet, leaving], options.timeout)
     leaving.cancel()
     if quiet.done():
         quiet.result()
@@ -123,7 +129,7 @@ async def say_and_wait(
         return "nobody" if ending == "done" and _asked_nobody(conversation, said) else ending
     quiet.cancel()
     with contextlib.suppress(NothingRuns):
-        await conversation.cancel(by=options.sender)
+        await conversation.cancel(by=options.sender, asks=True)
     await follower.until_shown()
     return "interrupted" if interruptions.exit_code is not None else "timeout"
 

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import indent
@@ -14,6 +13,7 @@ from bullpen.cli.signals import Interruptions
 from bullpen.cli.staged import Staged
 from bullpen.cli.typed_commands import to_type
 from bullpen.cli.viewer import following
+from bullpen.clock import milliseconds
 from bullpen.conversation.approvals import Unattended
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Said, TurnEnded
@@ -93,7 +93,7 @@ async def _leave_nothing_open(conversation: Conversation) -> None:
 def _archive(identity: str, db: Path | None) -> None:
     """Keep it out of lists: after each commit, the latest conversation would be this one."""
     with contextlib.suppress(BullpenError), open_database(db) as database:
-        archive(database, identity, at=time.time_ns() // 1_000_000)
+        archive(database, identity, at=milliseconds())
 
 
 def _end(opinions: Opinions, *, is_strict: bool) -> str:

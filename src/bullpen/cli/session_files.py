@@ -3,10 +3,10 @@
 import argparse
 import os
 import sys
-import time
 from pathlib import Path
 
 from bullpen.cli.typed_commands import to_type
+from bullpen.clock import milliseconds
 from bullpen.database import open_database
 from bullpen.errors import BullpenError, OutputExists, WrongUsage
 from bullpen.exchange.files import FORMATS, Format, write_export, write_private_file
@@ -62,7 +62,7 @@ def delete(options: argparse.Namespace) -> int:
             print("Nothing was deleted.")
             return 1
         # Somebody may have opened it while we asked.
-        freed = delete_conversation(database, conversation.id, at=time.time_ns() // 1_000_000, force=options.force)
+        freed = delete_conversation(database, conversation.id, at=milliseconds(), force=options.force)
     print(f"Deleted {what}.{_about_files(freed, options.db)}")
     return 0
 

@@ -15,6 +15,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import print_heading, print_indented, print_table, safe_line
 from bullpen.text.numbers import counted, day_or_clock, local_time, money
 from bullpen.view import listing
+from bullpen.view.activity import ACTIVITIES
 from bullpen.view.change_lookup import changes_after
 from bullpen.view.changes import record_words
 from bullpen.view.checks import SIGNS, check_light, check_line, check_output, checks_after
@@ -26,7 +27,7 @@ COLUMNS = ("id", "team", "folder", "last", "messages", "cost", "state", "title")
 MAY_BE_EMPTY = ("folder", "cost")
 IN_JSON = (
     *("id", "team", "title", "started_at", "last_at", "messages", "state", "queued", "running", "waits_for", "paused"),
-    *("first_words", "folder", "cost_usd", "is_estimate", "tokens"),
+    *("activity", "first_words", "folder", "cost_usd", "is_estimate", "tokens"),
 )
 PAGE_MESSAGES = 200
 
@@ -136,6 +137,7 @@ def _hit_as_json(hit: Hit) -> dict[str, object]:
 
 
 def _row(conversation: ConversationSummary) -> tuple[str, ...]:
+    now = ACTIVITIES[conversation.activity]
     return (
         conversation.id,
         conversation.team,
@@ -143,7 +145,7 @@ def _row(conversation: ConversationSummary) -> tuple[str, ...]:
         day_or_clock(conversation.last_at),
         f"{conversation.messages:,}",
         "" if conversation.cost_usd is None else money(conversation.cost_usd, is_estimate=conversation.is_estimate),
-        f"waiting for {conversation.waits_for}" if conversation.state == "waiting" else conversation.state,
+        f"{now.sign} {now.word}" + (f", {conversation.queued} queued" if conversation.queued else ""),
         conversation.title,
     )
 

@@ -1,8 +1,8 @@
 """`bullpen sessions rename`, `archive` and `unarchive`: what a conversation is called, and whether lists show it."""
 
 import argparse
-import time
 
+from bullpen.clock import milliseconds
 from bullpen.database import open_database
 from bullpen.terminal.tables import safe_line
 from bullpen.view import listing
@@ -24,7 +24,7 @@ def archive(options: argparse.Namespace) -> int:
     """Take a conversation out of the lists. It can still be found, read and resumed."""
     with open_database(options.db) as database:
         conversation = find_conversation(database, options.id)
-        listing.archive(database, conversation.id, at=time.time_ns() // 1_000_000, can_wait=True)
+        listing.archive(database, conversation.id, at=milliseconds(), can_wait=True)
     print(safe_line(f"Archived {conversation.id}: {conversation.title}"))
     return 0
 

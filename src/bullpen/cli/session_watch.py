@@ -10,6 +10,7 @@ from bullpen.terminal.tables import print_heading, safe_line
 from bullpen.view.listing import find_conversation
 from bullpen.view.messages import ShownMessage
 from bullpen.view.state import ConversationView
+from bullpen.view.status_lines import sign_of
 from bullpen.view.watching import watch
 
 
@@ -32,11 +33,9 @@ def _state(view: ConversationView, db: Path | None) -> str:
     waiting = f" Waiting: {', '.join(turn.member for turn in view.queue)}." if view.queue else ""
     if not view.is_owned:
         return f"No process is running it now.{waiting} Continue it: {to_type(f'chat --resume {view.id}', db)}"
-    if view.working:
-        names = [one.member for one in view.working]
-        return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} working.{waiting}"
-    if view.checking:
-        return f"The check {', '.join(one.name for one in view.checking)} is running.{waiting}"
-    if view.paused is not None:
-        return f"Paused: {view.paused}{waiting}"
-    return f"Waiting for {view.waits_for or 'a person'}.{waiting}"
+    # Who watches may be anybody.
+    now = view.activity_for("")
+    who = [f"{sign_of(one)} {one.member} {one.words}" for one in view.working if one.activity != now.name]
+    mine = [one.member for one in view.working if one.activity == now.name] + [one.name for one in view.checking]
+    about = f": {', '.join(mine)}" if mine else f": {view.paused}" if view.paused is not None else ""
+    return f"{'. '.join([f'{now.sign} {now.word}{about}', *who])}.{waiting}"

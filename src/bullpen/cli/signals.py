@@ -4,13 +4,13 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import NoReturn
 
+from bullpen.clock import monotonic
 from bullpen.conversation.owner import end_running_agents
 
 INTERRUPTED_EXIT = 130
@@ -32,7 +32,8 @@ def handling(
 ) -> Iterator[None]:
     """Let signals call functions of the event loop for a while.
 
-    One that asks to leave while `is_leaving`, or that the loop does not take, leaves at once, after `restore`.
+    One that asks to leave while `is_leaving`, or that the loop does not take, leaves at once, after `restore`;
+    also after this, until the process has ended.
     A hang-up that was ignored when we were started, as nohup does, stays ignored.
     """
     loop = asyncio.get_running_loop()
@@ -49,6 +50,9 @@ def handling(
     finally:
         for number in taken:
             loop.remove_signal_handler(number)
+            if number in LEAVING and is_leaving():
+                # What is left to do must not be torn by an exception, and the exit code must say why we left.
+                signal.signal(number, untaken.arrived)
 
 
 def leave_at_once(exit_code: int) -> NoReturn:
@@ -66,7 +70,7 @@ class _UntakenSignals:
         self._since: dict[int, float] = {}
 
     def arrived(self, number: int, _: FrameType | None) -> None:
-        now = time.monotonic()
+        now = monotonic()
         if self._is_leaving() or any(now - since > AGAIN_SECONDS for since in self._since.values()):
             self._leave(number)
         if number not in self._since:

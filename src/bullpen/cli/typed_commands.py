@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from shutil import which
 
-PROGRAM = "bullpen"
+PROGRAMS = ("bullpen", "bullpen-chat")
+"""The same by two names: `uvx` runs the one that is named as the package."""
 
 
 def to_type(words: str, db: Path | None = None) -> str:
@@ -16,4 +17,7 @@ def to_type(words: str, db: Path | None = None) -> str:
 def _program() -> str:
     """Return the program's name, or where it is if a shell would not find it."""
     called = sys.argv[0]
-    return shlex.quote(called) if Path(called).name == PROGRAM and which(PROGRAM) is None else PROGRAM
+    name = Path(called).name
+    if name not in PROGRAMS:
+        return PROGRAMS[0]
+    return shlex.quote(called) if which(name) is None else name

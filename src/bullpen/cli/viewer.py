@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from bullpen.cli.plain.transcript import Show
+from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.broadcast import Numbered
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent
@@ -14,6 +16,7 @@ from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 from bullpen.view.change_lookup import changes_after
 from bullpen.view.checks import checks_after
+from bullpen.view.listing import earlier_beside
 from bullpen.view.messages import plain_messages, rebuilt_words
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import status_line
@@ -131,10 +134,14 @@ async def show_state(conversation: Conversation, show: Show) -> None:
         show.note(f"In the queue: {', '.join(waiting)}")
 
 
-def greet(conversation: Conversation, show: Show) -> None:
-    """Write which conversation a person is in, with whom, and what to type."""
+async def greet(conversation: Conversation, show: Show, db: Path | None) -> None:
+    """Write which conversation a person is in, with whom, what to type, and how to continue the one before."""
     agents = ", ".join(member.name for member in conversation.team.agents)
     show.note(f"{conversation.id} with {agents}. /help says what you can type; Ctrl-D leaves.")
+    earlier = await conversation.read(earlier_beside)
+    if earlier is not None:
+        again = to_type(f"chat --resume {earlier.id}", db)
+        show.note(f"Earlier here: “{safe_line(earlier.title)}” To continue it, leave, and type: {again}")
 
 
 def status_of(conversation: Conversation) -> str:

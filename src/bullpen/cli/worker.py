@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import signal
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from bullpen.cli.cluster_option import VARIABLE, add_cluster_option, cluster_address, need_cluster
 from bullpen.cli.option_types import pool
 from bullpen.cli.signals import AGAIN_SECONDS, LEAVING, handling
+from bullpen.clock import monotonic
 from bullpen.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ class _Leaving:
     def take(self, number: signal.Signals) -> None:
         if not self._stopping.is_set():
             self._stopping.set()
-            self._asked_at = time.monotonic()
+            self._asked_at = monotonic()
             self._lines.stops()
             if not self._lines.has_joined:
                 self._end(number)
         # A program between us and the terminal may hand on a Ctrl-C that we got already.
-        elif time.monotonic() - self._asked_at > AGAIN_SECONDS:
+        elif monotonic() - self._asked_at > AGAIN_SECONDS:
             self._lines.say("Ends what runs.")
             self._end(number)
 

@@ -80,6 +80,7 @@ class WorkerLines:
             "commands": commands,
             "at most": f'permissions "{file.permissions}", {counted(file.at_once, "turn")} at once',
             "without asking": ", ".join(file.allow),
+            "models": ", ".join(file.models),
             "arguments": shlex.join(file.arguments),
             "variables": ", ".join(file.env),
         }

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -10,8 +11,8 @@ from msgspec import Struct
 from bullpen.agents.registry import agent_spec
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.doctor import examine
-from bullpen.errors import InstructionFileProblem
-from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.instruction_files import InstructionFile
+from bullpen.team.instruction_imports import ReadInstructions
 from bullpen.text.clean import byte_length
 
 MOST_BYTES = 256 * 1024
@@ -84,18 +85,18 @@ def read_announcement(data: bytes) -> Announcement:
 
 
 def _instructions(file: WorkerFile) -> list[InstructionsThere]:
-    names = dict.fromkeys(agent_spec(agent).instruction_file for agent in file.agents)
+    names = dict.fromkeys(name for agent in file.agents for name in agent_spec(agent).instruction_files)
     found, room = list[InstructionsThere](), MOST_BYTES
     for folder, path in file.folders.items():
         for name in names:
-            root = Path(path)
-            if name is None or find_instruction_file(root, root, name) is None:
+            if not os.path.lexists(os.path.join(path, name)):  # noqa: PTH118
                 continue
-            try:
-                text = read_instruction_file(root, name, outside_allowed=False)
-            except InstructionFileProblem as problem:
-                found.append(InstructionsThere(folder=folder, name=name, problem=str(problem)))
+            read = ReadInstructions(outside_allowed=False)
+            read.add(InstructionFile(name=name, folder=Path(path)))
+            if not read.texts:
+                found.append(InstructionsThere(folder=folder, name=name, problem=" ".join(read.problems)))
                 continue
+            (text,) = read.texts
             size = byte_length(text)
             if size > room:
                 too_long = f"{name} has {size:,} bytes, more than a worker announces."

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
+from bullpen.clock import sleep
 from bullpen.cluster.database import AGAIN_SECONDS, CONNECTION, GONE, stop_if_cancelled
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ async def ring(ringing: asyncio.Event, seconds: float) -> None:
 async def seldom_ring(ringing: asyncio.Event, seconds: float) -> None:
     """Wait for a ring, and a moment longer: anybody in the database may ring all the time."""
     await ring(ringing, seconds)
-    await asyncio.sleep(MOMENT_SECONDS)
+    await sleep(MOMENT_SECONDS)
 
 
 class Bell:
@@ -43,6 +44,8 @@ class Bell:
         self._url = url
         self._channels = channels
         self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
+        self.has_listened = asyncio.Event()
+        """Set when it has listened, and tried to have its lock."""
 
     @contextmanager
     def waiting(self, *channels: str, payload: str = ANY) -> Iterator[asyncio.Event]:
@@ -68,7 +71,7 @@ class Bell:
             except GONE as error:
                 logger.warning("not listening error=%s", str(error).strip())
             stop_if_cancelled()
-            await asyncio.sleep(AGAIN_SECONDS)
+            await sleep(AGAIN_SECONDS)
 
     async def _listen_on(self, connection: AsyncConnection[Any], lock: int) -> None:
         for channel in self._channels:
@@ -79,6 +82,7 @@ class Bell:
                 # The server may not have noticed yet that our last connection is broken; the beats say that we live.
                 tried = await connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, lock])
                 is_locked = await tried.fetchone() == (True,)
+                self.has_listened.set()
             self._ring_everywhere()
             async for notification in connection.notifies(timeout=None if is_locked else LOCK_SECONDS):
                 self._ring(notification)

@@ -10,6 +10,7 @@ from typing import Any, LiteralString, Self
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from bullpen.clock import sleep
 from bullpen.cluster.schema import SCHEMA
 from bullpen.store.postgres.address import KEEPALIVES, read_address
 from bullpen.store.postgres.connections import store_error, unreachable
@@ -112,4 +113,4 @@ class Database:
                 return await self.once(query, *given)
             except GONE as error:
                 logger.warning("database away error=%s", str(error).strip())
-                await asyncio.sleep(AGAIN_SECONDS)
+                await sleep(AGAIN_SECONDS)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+from bullpen.clock import sleep
+
 logger = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
@@ -35,4 +37,4 @@ async def again_if_it_fails(work: Work) -> None:
             return await work()
         except Exception:
             logger.exception("failed in the background, and begins again")
-        await asyncio.sleep(AGAIN_SECONDS)
+        await sleep(AGAIN_SECONDS)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.agents.runner import to_the_end
+from bullpen.clock import sleep
 from bullpen.cluster.node import Node
 from bullpen.cluster.orders import Errand, cancel, settle
 from bullpen.cluster.outcomes import Outcome, outcome_of
@@ -16,6 +17,7 @@ from bullpen.errors import WorkerAway
 
 LOOK_SECONDS = 1.0
 """How often to look whether the worker is still there."""
+GIVEN_UP = "This node was given up by the others, so it does nothing with files."
 LONGEST_WAIT_SECONDS = 10.0
 """For what an earlier owner has ordered. In a folder, a worker does one thing after the other anyway."""
 
@@ -54,7 +56,7 @@ async def run_errand(
     packed = msgspec.msgpack.encode(errand)
     rows = await node.database.do(place, *key, there.pool, there.worker, packed, node.id)
     if not rows[0][0]:
-        raise WorkerAway("This node was given up by the others, so it does nothing with files.")
+        raise WorkerAway(GIVEN_UP)
     following = asyncio.ensure_future(outcome_of(node.database, node.bell, key))
     try:
         outcome = await _outcome(node, there, key, following)
@@ -62,7 +64,7 @@ async def run_errand(
         await to_the_end(_cancelled(node, key, following))
         raise
     finally:
-        node.do_soon(settle(node.database, *key))
+        node.do_soon(settle(node.database, node.id, *key))
         if following.done() and not following.cancelled():
             on_end(following.result())
     if outcome.kind == "ended":
@@ -74,9 +76,9 @@ async def end_errands_left(node: Node, conversation_id: str) -> None:
     """End what an earlier owner of a conversation has ordered; wait for what cannot be ended, or does not end soon."""
     query: LiteralString = "SELECT errands_left(%s, %s)"
     for _ in range(round(LONGEST_WAIT_SECONDS / LOOK_SECONDS)):
-        if not await node.database.do(query, conversation_id, node.id):
+        if not await node.database.do(query, node.id, conversation_id):
             return
-        await asyncio.sleep(LOOK_SECONDS)
+        await sleep(LOOK_SECONDS)
 
 
 async def _outcome(node: Node, there: There, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> Outcome:
@@ -84,10 +86,19 @@ async def _outcome(node: Node, there: There, key: tuple[str, str], following: "a
     while not following.done():
         await asyncio.wait([following], timeout=LOOK_SECONDS)
         if not following.done() and not is_there(node, there):
-            await cancel(node.database, *key)
+            await _cancel(node, key, following)
+    if following.cancelled():
+        raise WorkerAway(GIVEN_UP)
     return following.result()
 
 
 async def _cancelled(node: Node, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> None:
-    await cancel(node.database, *key)
-    await following
+    await _cancel(node, key, following)
+    await asyncio.wait([following])
+
+
+async def _cancel(node: Node, key: tuple[str, str], following: "asyncio.Future[Outcome]") -> None:
+    """Ask for the end of an errand; if it is not this node's any more, wait for it no longer."""
+    if not await cancel(node.database, node.id, *key):
+        following.cancel()
+        await asyncio.wait([following])

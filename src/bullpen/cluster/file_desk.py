@@ -13,6 +13,7 @@ from bullpen.cluster.file_work import (
     CheckWork,
     Compare,
     Differs,
+    DigestPrograms,
     FileAnswer,
     FileWork,
     FindPlaces,
@@ -168,6 +169,8 @@ class FileDesk:
 
 def _done(workspace: Workspace, work: FileWork) -> object:
     match work.ask:
+        case DigestPrograms(folders):
+            return workspace.program_digests(folders)
         case TakeSnapshot():
             return workspace.snapshot()
         case Compare(before, after):

@@ -15,6 +15,12 @@ class TakeSnapshot(Struct, frozen=True, tag="snapshot"):
     """Keep all files as they are now. The answer is a Snapshot."""
 
 
+class DigestPrograms(Struct, frozen=True, tag="programs"):
+    """What files are now that make programs run. The answer is a digest of each, by its path."""
+
+    folders: tuple[str, ...] = ()
+
+
 class Compare(Struct, frozen=True, tag="compare"):
     """What changed between two snapshots. The answer is a FolderChanges."""
 
@@ -73,7 +79,19 @@ class FindPlaces(Struct, frozen=True, tag="places"):
     cwds: tuple[str, ...]
 
 
-Ask = FindPlaces | FindRoot | TakeSnapshot | Compare | ListChanged | TreeWith | Differs | Apply | Merge | ReadContents
+Ask = (
+    FindPlaces
+    | FindRoot
+    | TakeSnapshot
+    | DigestPrograms
+    | Compare
+    | ListChanged
+    | TreeWith
+    | Differs
+    | Apply
+    | Merge
+    | ReadContents
+)
 
 
 class FileWork(Struct, frozen=True, kw_only=True, tag="files"):

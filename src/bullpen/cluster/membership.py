@@ -13,6 +13,7 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
+from bullpen.clock import sleep
 from bullpen.cluster.bell import Bell, seldom_ring
 from bullpen.cluster.database import GONE, Database, stop_if_cancelled
 from bullpen.cluster.doing import doing
@@ -70,14 +71,13 @@ async def joined(
     member = Member(rows[0][0])
     try:
         # With a connection of its own: what others wait for must not keep this process from saying that it lives.
-        async with (
-            Database(database.url, most=1) as own,
-            doing(
-                partial(bell.listen, member.id),
-                partial(_beat, own, bell, member, stop_turns),
-            ),
-        ):
-            yield member
+        async with Database(database.url, most=1) as own, doing(partial(bell.listen, member.id)):
+            # It takes nothing before others can see that it lives, however long that takes.
+            await bell.has_listened.wait()
+            if not await own.do("SELECT FROM beat(%s)", member.id):
+                member.given_up.set()
+            async with doing(partial(_beat, own, bell, member, stop_turns)):
+                yield member
     finally:
         with suppress(*GONE):
             await database.once("SELECT leave_cluster(%s)", member.id)
@@ -105,29 +105,31 @@ def channel_of(pool: str) -> str:
 
 
 async def reap(
-    database: Database, *, stale: float = STALE_SECONDS, gone: float = GONE_SECONDS, spared: float = STALE_SECONDS
+    database: Database,
+    node: int,
+    *,
+    stale: float = STALE_SECONDS,
+    gone: float = GONE_SECONDS,
+    spared: float = STALE_SECONDS,
 ) -> list[int]:
-    """Give up those of whom nothing is heard, once; nobody in the first seconds after a start of the server.
+    """Give up those of whom nothing is heard, once, but never this node; nobody right after it has reached the server.
 
     One of GONE is raised while that is away.
     """
     query: LiteralString = (
-        "SELECT reap(make_interval(secs => %s), make_interval(secs => %s), make_interval(secs => %s))"
+        "SELECT reap(%s, make_interval(secs => %s), make_interval(secs => %s), make_interval(secs => %s))"
     )
-    return [row[0] for row in await database.once(query, stale, gone, spared)]
+    return [row[0] for row in await database.once(query, node, stale, gone, spared)]
 
 
-async def reap_for_ever(database: Database) -> None:
+async def reap_for_ever(database: Database, node: int) -> None:
     """Give up those of whom nothing is heard, as every node does. One of them is enough."""
     while True:
         stop_if_cancelled()
-        try:
-            for process_id in await reap(database):
+        with suppress(*GONE):
+            for process_id in await reap(database, node):
                 logger.warning("given up process=%d", process_id)
-            await asyncio.sleep(BEAT_SECONDS)
-        except GONE:
-            # Others were away as well, and need time to say that they live.
-            await asyncio.sleep(STALE_SECONDS)
+        await sleep(BEAT_SECONDS)
 
 
 async def is_alive(database: Database, process_id: int) -> bool:

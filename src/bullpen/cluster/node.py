@@ -132,7 +132,7 @@ async def open_node(url: str, *, name: str, host: str = "127.0.0.1") -> AsyncIte
         async with joined(database, bell, process) as member:
             node = Node(database, bell, listeners, member)
             await node.look_at_workers()
-            async with doing(partial(reap_for_ever, database), node.watch_workers):
+            async with doing(partial(reap_for_ever, database, member.id), node.watch_workers):
                 try:
                     yield node
                 finally:

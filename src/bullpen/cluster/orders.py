@@ -130,9 +130,10 @@ async def next_order(database: Database, worker: int, attempt: int, *, only_erra
     return Order(conversation=conversation, turn=turn, pool=pool, packed=packed, listener=listener)
 
 
-async def cancel(database: Database, conversation: str, turn: str) -> None:
-    """Ask for the end of a turn; one that does not run yet has ended with that."""
-    await database.do("SELECT cancel_order(%s, %s)", conversation, turn)
+async def cancel(database: Database, node: int, conversation: str, turn: str) -> bool:
+    """Ask for the end of a turn; one that does not run yet has ended with that. Return whether it is this node's."""
+    rows = await database.do("SELECT cancel_order(%s, %s, %s)", node, conversation, turn)
+    return bool(rows[0][0])
 
 
 class Adopted(Struct, frozen=True, kw_only=True):
@@ -148,31 +149,35 @@ class Adopted(Struct, frozen=True, kw_only=True):
     """What the owner noted for the one that would be there at its end."""
 
 
-async def adopt(database: Database, conversation: str, turn: str, owner: int) -> Adopted | None:
-    """Become the one to whom a turn's worker speaks; None: there is no such order."""
-    query: LiteralString = (
-        "UPDATE orders SET owner = %s WHERE conversation = %s AND turn = %s RETURNING token, worker, work, notes"
-    )
-    rows = await database.do(query, owner, conversation, turn)
+class GivenUp(Exception):
+    """This node was given up by the others, so nothing is its business any more."""
+
+
+async def adopt(database: Database, node: int, conversation: str, turn: str) -> Adopted | None:
+    """Become the one to whom a turn's worker speaks; None: there is no such order. GivenUp is raised, too."""
+    query: LiteralString = "SELECT lives, token, worker, work, notes FROM adopt_order(%s, %s, %s)"
+    rows = await database.do(query, node, conversation, turn)
     if not rows:
         return None
-    token, worker, packed, notes = rows[0]
+    lives, token, worker, packed, notes = rows[0]
+    if not lives:
+        raise GivenUp
     return Adopted(token=token, worker=worker, packed=packed, notes=notes)
 
 
-async def open_to_all(database: Database, conversation: str, turn: str) -> None:
+async def open_to_all(database: Database, node: int, conversation: str, turn: str) -> None:
     """Let every worker of its pool take an order that one of them was to have, unless that has taken it."""
-    await database.do("SELECT open_order(%s, %s)", conversation, turn)
+    await database.do("SELECT open_order(%s, %s, %s)", node, conversation, turn)
 
 
-async def settle(database: Database, conversation: str, turn: str) -> None:
+async def settle(database: Database, node: int, conversation: str, turn: str) -> None:
     """Remove an order of a turn whose end is stored. If it has not ended, it is cancelled."""
-    await database.do("SELECT settle_order(%s, %s)", conversation, turn)
+    await database.do("SELECT settle_order(%s, %s, %s)", node, conversation, turn)
 
 
-async def settle_others(database: Database, conversation: str, running: Iterable[str]) -> None:
+async def settle_others(database: Database, node: int, conversation: str, running: Iterable[str]) -> None:
     """Remove all orders of a conversation but those of turns that still run."""
-    await database.do("SELECT settle_others(%s, %s::text[])", conversation, list(running))
+    await database.do("SELECT settle_others(%s, %s, %s::text[])", node, conversation, list(running))
 
 
 def queues_of(pools: Iterable[str], worker: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
+from bullpen.clock import sleep
 from bullpen.cluster.bell import LOCK_CLASS, seldom_ring
 from bullpen.cluster.database import GONE
 from bullpen.cluster.doing import doing
@@ -184,7 +185,7 @@ class Peers:
         known = {one: told.get(one, Told()) for one in left}
         new = [one for one, before in known.items() if one not in self._waiting and before.again_at <= now]
         if new:
-            await asyncio.sleep(random.uniform(0, WAIT_SECONDS))  # noqa: S311 (no secret)
+            await sleep(random.uniform(0, WAIT_SECONDS))  # noqa: S311 (no secret)
         for one in random.sample(new, len(new)):
             self._waiting.add(one)
             self._left.put_nowait(one)

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable
 
+from bullpen.clock import milliseconds
 from bullpen.cluster.node import Node
 from bullpen.cluster.remote_team import RemoteTeam
 from bullpen.cluster.short_node import open_short_node
 from bullpen.conversation.conversation import decider
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.owner import owned
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import Store
 from bullpen.team.reader import read_team

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 import msgspec
@@ -11,11 +12,13 @@ from msgspec.structs import replace
 from bullpen.agents.failures import COMMON_HINTS, error_for
 from bullpen.agents.runner import Reply, to_the_end
 from bullpen.agents.spec import Emit
+from bullpen.clock import sleep
+from bullpen.cluster.database import GONE
 from bullpen.cluster.errands import There, is_there
 from bullpen.cluster.lines import Hearing
 from bullpen.cluster.node import Node
 from bullpen.cluster.ordered_sessions import notes_of, prepared_in, session_order, told_reason
-from bullpen.cluster.orders import adopt, cancel, new_token, open_to_all, settle, work_for
+from bullpen.cluster.orders import GivenUp, adopt, cancel, new_token, open_to_all, settle, work_for
 from bullpen.cluster.outcomes import Outcome
 from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.remote_talk import RemoteTalk
@@ -77,13 +80,14 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
     @property
     def announced_instructions(self) -> str:
-        """The CLI's usual instruction file in its folder, as a worker announced it."""
+        """The CLI's usual instruction file in its folder, as a worker announced it, unless it reads that by itself."""
         folder = next(iter(PurePosixPath(self.member.cwd).parts), "")
         for announcement in self.node.announced(self.member.pool):
             only = announcement.folders[0] if len(announcement.folders) == 1 else ""
-            for there in announcement.instructions:
-                if there.folder in (folder, only) and there.name == self.spec.instruction_file:
-                    return there.text
+            texts = {there.name: there.text for there in announcement.instructions if there.folder in (folder, only)}
+            if name := next((name for name in self.spec.instruction_files if name in texts), ""):
+                # On a worker nobody agrees to settings, and without these it may not read the file itself.
+                return "" if name in self.spec.reads_by_itself(self.member.permissions, False) else texts[name]
         return ""
 
     def order_for(self, turn: WaitingTurn, prepared: PreparedTurn) -> PoolOrder | None:
@@ -115,12 +119,15 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         """Wait for a worker that has its folder, if somebody may change files there."""
         if not self.is_pinned:
             return
+        with suppress(*GONE):
+            # One that has just left would keep the turn waiting for its files.
+            await self.node.look_at_workers()
         waited = 0.0
         while True:
             worker, gone = await self.folders.choose(self.member.pool, self.member.cwd)
             if worker or self.member.permissions == "read-only":
                 break
-            await asyncio.sleep(LOOK_SECONDS)
+            await sleep(LOOK_SECONDS)
             waited += LOOK_SECONDS
             if waited == NO_WORKER_SECONDS:
                 is_gone = gone and self.folders.fork_on(self.member.pool)
@@ -136,7 +143,10 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
     async def adopt(self, running: RunningTurn, *, emit: Emit) -> PreparedTurn:
         """Take over a turn that another owner has ordered; its worker begins again with what it said."""
-        order = await adopt(self.node.database, self.conversation_id, running.turn.id, self.node.id)
+        try:
+            order = await adopt(self.node.database, self.node.id, self.conversation_id, running.turn.id)
+        except GivenUp:
+            raise self._not_ours(running) from None
         if order is None:
             raise self._lost(running, emit, "Its order is gone.")
         self.ordered[running.turn.id] = Ordered(order.token, order.worker, is_adopted=True)
@@ -144,7 +154,7 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
 
     async def _follow(self, running: RunningTurn, ordered: Ordered, emit: Emit) -> Reply:
         key = self.conversation_id, running.turn.id
-        talk = RemoteTalk(self.node.database, key, running)
+        talk = RemoteTalk(self.node.database, self.node.id, key, running)
 
         def take(line: Line) -> None:
             match line:
@@ -178,7 +188,7 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
             if running.is_left:
                 following.cancel()
                 raise
-            await to_the_end(self._cancelled(key, following))
+            await to_the_end(self._cancelled(key, running, following))
             raise
         finally:
             watching.cancel()
@@ -204,15 +214,22 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         emit(failure)
         return WorkerLost(self.spec.name, failure)
 
-    async def _cancelled(self, key: tuple[str, str], following: asyncio.Future[Outcome]) -> None:
+    async def _cancelled(self, key: tuple[str, str], running: RunningTurn, following: asyncio.Future[Outcome]) -> None:
         """Cancel a turn, and wait for its end: then nothing of it runs any more, or its worker is gone."""
-        await cancel(self.node.database, *key)
+        if not await cancel(self.node.database, self.node.id, *key):
+            following.cancel()
+            raise self._not_ours(running)
         await following
+
+    def _not_ours(self, running: RunningTurn) -> asyncio.CancelledError:
+        """Leave a turn to its next owner."""
+        running.may_be_left = True
+        return asyncio.CancelledError()
 
     def settled(self, turn: WaitingTurn) -> None:
         """Remove the order: the end of the turn is stored."""
         self.ordered.pop(turn.id, None)
-        self.node.do_soon(settle(self.node.database, self.conversation_id, turn.id))
+        self.node.do_soon(settle(self.node.database, self.node.id, self.conversation_id, turn.id))
 
     async def _watch(self, key: tuple[str, str], ordered: Ordered, hearing: Hearing, emit: Emit) -> None:
         """Tell people if nobody is there who may take a turn: it waits, and can be cancelled.
@@ -220,16 +237,16 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         If the worker that has its session has no room for it, or has died, any other may take it. The one that has its
         files is waited for.
         """
-        await asyncio.sleep(NO_WORKER_SECONDS)
+        await sleep(NO_WORKER_SECONDS)
         if not self.is_pinned and not hearing.heard:
-            await open_to_all(self.node.database, *key)
+            await open_to_all(self.node.database, self.node.id, *key)
         told = ""
         while not hearing.heard:
             missing = self._missing(ordered)
             if missing and missing != told:
                 emit(Notice(kind="warning", text=missing))
             told = missing
-            await asyncio.sleep(WATCH_SECONDS)
+            await sleep(WATCH_SECONDS)
 
     def _missing(self, ordered: Ordered) -> str:
         """Return who is not there that a turn waits for, as a sentence; empty: somebody is there."""

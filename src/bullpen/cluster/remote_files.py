@@ -14,6 +14,7 @@ from bullpen.cluster.file_work import (
     Ask,
     Compare,
     Differs,
+    DigestPrograms,
     FileAnswer,
     FileWork,
     FindPlaces,
@@ -105,6 +106,14 @@ class RemoteFiles:
         except FilesError as error:
             is_away = isinstance(error, WorkerAway)
             return Snapshot(id="", note=f"What is in {self.root} is not known: {error}", is_away=is_away)
+
+    def program_digests(self, folders: Sequence[str] = ()) -> dict[str, str]:
+        """Return what files are now that make programs run, also in these folders below the root; never fails."""
+        try:
+            return self._ask(DigestPrograms(tuple(folders)), dict[str, str])
+        except FilesError:
+            # The looks before and after a turn say that it is not known.
+            return {}
 
     def compare(self, before: str, after: str) -> FolderChanges:
         """Return what changed between two snapshots, given by their ids; never fails, and says what is not known."""

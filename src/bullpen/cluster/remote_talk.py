@@ -23,8 +23,9 @@ NO_TOOLS = "This member has no tools any more: the team file was changed. Contin
 class RemoteTalk:
     """The talk with the agent of one turn."""
 
-    def __init__(self, database: Database, key: tuple[str, str], running: RunningTurn) -> None:
+    def __init__(self, database: Database, node: int, key: tuple[str, str], running: RunningTurn) -> None:
         self._database = database
+        self._node = node
         self._key = key
         self._running = running
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -91,7 +92,7 @@ class RemoteTalk:
                 return
             logger.exception("not asked key=%s question=%s", self._key, asked.id)
             answer = NOT_ANSWERED
-        await leave_word(self._database, self._key, Answered(asked.id, answer))
+        await leave_word(self._database, self._node, self._key, Answered(asked.id, answer))
 
     async def _call(self, called: Called) -> None:
         if self._running.tools is None:
@@ -101,7 +102,7 @@ class RemoteTalk:
             answer = await self._running.tools.answer(call, number=called.call)
         # If it is left, the next owner answers.
         if not self._running.is_left:
-            await leave_word(self._database, self._key, Returned(called.call, answer.text, answer.is_error))
+            await leave_word(self._database, self._node, self._key, Returned(called.call, answer.text, answer.is_error))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
@@ -115,7 +116,7 @@ class RemoteTalk:
         told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._told[word.id] = told
         try:
-            await leave_word(self._database, self._key, word)
+            await leave_word(self._database, self._node, self._key, word)
             return await told
         finally:
             del self._told[word.id]

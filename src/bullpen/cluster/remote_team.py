@@ -38,7 +38,7 @@ class RemoteTeam:
         await self.folders.start()
         running = await asyncio.to_thread(self._store.running, self._id)
         adopted = [turn.id for turn in running if turn.member in self._in_pools]
-        await settle_others(self._node.database, self._id, adopted)
+        await settle_others(self._node.database, self._node.id, self._id, adopted)
         await end_errands_left(self._node, self._id)
 
     def agent(self, member: Member) -> RemoteAgent:

@@ -15,8 +15,13 @@ from bullpen.store.postgres.connections import store_error, unreachable
 SCHEMA = "bullpen_cluster"
 _LOCK = 1651864945
 """Held while the tables are made, so that nodes that start together do not make them twice."""
-_LOCK_SECONDS = 10
-"""How long to wait for it, and after which the server ends who holds it and is frozen."""
+_HAS_VERSION = """
+SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'version' AND nspname = %s
+"""
+_LOCK_SECONDS = 60
+"""How long to wait for it."""
+_FROZEN_SECONDS = 10
+"""After which the server ends who holds it and is frozen."""
 
 
 def prepare(url: str) -> None:
@@ -30,7 +35,12 @@ def prepare(url: str) -> None:
     try:
         with connection:
             ensure_writable(connection, address)
-            _prepare(connection, address)
+            ensure_known(version := _version(connection), address)
+            # What is known of the catalogue in this transaction is not renewed when another one makes the tables.
+            connection.commit()
+            if version < newest():
+                # Nobody waits for the lock where nothing is to be made: somebody frozen may hold it.
+                _prepare(connection, address)
     except psycopg.errors.InsufficientPrivilege as error:
         raise CannotJoin(
             f"The role {role} may not be a node on {address.shown}: {str(error).splitlines()[0]}. "
@@ -66,14 +76,9 @@ def newest() -> int:
 
 
 def _prepare(connection: "psycopg.Connection[tuple[Any, ...]]", address: Address) -> None:
-    scripts = _scripts()
-    version = _version(connection)
-    ensure_known(version, address)
-    if version == newest():
-        # Nobody waits for the lock where nothing is to be made: somebody frozen may hold it.
-        return
-    for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
-        connection.execute("SELECT set_config(%s, %s, true)", [setting, f"{_LOCK_SECONDS}s"])
+    settings = {"lock_timeout": _LOCK_SECONDS, "idle_in_transaction_session_timeout": _FROZEN_SECONDS}
+    for setting, seconds in settings.items():
+        connection.execute("SELECT set_config(%s, %s, true)", [setting, f"{seconds}s"])
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     version = _version(connection)
     ensure_known(version, address)
@@ -84,14 +89,14 @@ def _prepare(connection: "psycopg.Connection[tuple[Any, ...]]", address: Address
         connection.execute(_of_procrastinate())
         connection.execute("CREATE TABLE version (number integer NOT NULL)")
         connection.execute("INSERT INTO version VALUES (0)")
-    for number, script in enumerate(scripts[version:], start=version + 1):
+    for number, script in enumerate(_scripts()[version:], start=version + 1):
         connection.execute(script.encode())
         connection.execute("UPDATE version SET number = %s", [number])
 
 
 def _version(connection: psycopg.Connection) -> int:
-    found = connection.execute("SELECT to_regclass(%s)", [f"{SCHEMA}.version"]).fetchone()
-    if found is None or found[0] is None:
+    # Not to_regclass, which may remember that there was none before the lock was waited for.
+    if connection.execute(_HAS_VERSION, [SCHEMA]).fetchone() is None:
         return 0
     row = connection.execute(sql.SQL("SELECT number FROM {}.version").format(sql.Identifier(SCHEMA))).fetchone()
     return 0 if row is None else int(row[0])

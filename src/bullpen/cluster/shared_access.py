@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from bullpen.clock import sleep
 from bullpen.cluster.bell import Bell, seldom_ring
 from bullpen.cluster.database import GONE, Database, connect, in_sentences
 from bullpen.errors import StoreUnreachable
@@ -97,7 +98,7 @@ class SharedAccess:
         with suppress(TimeoutError, *GONE):
             async with asyncio.timeout(CATCH_UP_SECONDS), self._looking:
                 if self._database is not None and self._looked_at < asked:
-                    await asyncio.sleep(self._looked_at + PAUSE_SECONDS - monotonic())
+                    await sleep(self._looked_at + PAUSE_SECONDS - monotonic())
                     self._looked_at = monotonic()
                     await self._look_in(self._database)
         return self._version != known

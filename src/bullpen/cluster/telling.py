@@ -7,6 +7,7 @@ from typing import LiteralString
 
 import msgspec
 
+from bullpen.clock import sleep
 from bullpen.cluster.database import Database
 from bullpen.cluster.lines import Hello, line_to
 from bullpen.cluster.turn_log import Line, TurnLog
@@ -55,7 +56,7 @@ class Telling:
                 # TimeoutError is one, too. ValueError: it has no address at all.
                 await self._through_database()
                 continue
-            await asyncio.sleep(AGAIN_SECONDS)
+            await sleep(AGAIN_SECONDS)
 
     async def _owner(self) -> tuple[str, str] | None:
         query: LiteralString = "SELECT address, token FROM listener_of(%s, %s, %s)"
@@ -82,7 +83,7 @@ class Telling:
             async with asyncio.timeout(DATABASE_SECONDS):
                 while True:
                     await self._more.wait()
-                    await asyncio.sleep(BATCH_SECONDS)
+                    await sleep(BATCH_SECONDS)
                     self._more.clear()
                     await self._leave()
                     while self._left < self.log.count:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from bullpen.clock import sleep
 from bullpen.cluster.database import Database
 from bullpen.cluster.file_desk import FileDesk
 from bullpen.errors import BullpenError
@@ -24,4 +25,4 @@ async def tidy_for_ever(database: Database, desk: FileDesk, worker: int) -> None
                 logger.info("conversations deleted count=%d removed=%s", len(rows), removed)
             except (BullpenError, GitFailed, OSError) as error:
                 logger.warning("not removed what is kept for deleted conversations error=%s", error)
-        await asyncio.sleep(EVERY_SECONDS)
+        await sleep(EVERY_SECONDS)

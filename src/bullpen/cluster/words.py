@@ -60,13 +60,13 @@ Word = Answered | Told | Returned
 _decoder = Decoder[Word](Word)
 
 
-async def leave_word(database: Database, key: tuple[str, str], word: Word) -> None:
-    """Leave a word for the agent of a turn, unless that has ended."""
+async def leave_word(database: Database, node: int, key: tuple[str, str], word: Word) -> None:
+    """Leave a word for the agent of a turn of this node, unless that has ended."""
     packed = msgspec.msgpack.encode(word)
-    query: LiteralString = "SELECT leave_word(%s, %s, %s, %s)"
+    query: LiteralString = "SELECT leave_word(%s, %s, %s, %s, %s)"
     # What a call returned to one owner is what it returned, even if another one has looked it up again.
     name = f"call-{word.call}" if isinstance(word, Returned) else hashlib.sha256(packed).hexdigest()
-    await database.do(query, *key, name, packed)
+    await database.do(query, node, *key, name, packed)
 
 
 class Listening:

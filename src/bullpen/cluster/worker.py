@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import platform
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,6 +16,7 @@ from bullpen.agents.environment import child_environment
 from bullpen.agents.process_tree import may_use_tools
 from bullpen.agents.runner import Reply, run_turn, to_the_end
 from bullpen.agents.spec import AgentSpec, Emit
+from bullpen.clock import monotonic, sleep
 from bullpen.cluster.announcing import announcement, read_announcement
 from bullpen.cluster.bell import Bell, ring
 from bullpen.cluster.database import Database
@@ -122,7 +122,7 @@ class Worker(Struct, frozen=True, kw_only=True):
             if reason != told:
                 self.tell(Waits(reason))
             told = reason
-            await asyncio.sleep(LOOK_SECONDS)
+            await sleep(LOOK_SECONDS)
         return not stopping.is_set()
 
     async def _desk(self, database: Database) -> FileDesk:
@@ -135,7 +135,7 @@ class Worker(Struct, frozen=True, kw_only=True):
             if reason != told:
                 self.tell(Waits(reason))
             told = reason
-            await asyncio.sleep(LOOK_SECONDS)
+            await sleep(LOOK_SECONDS)
 
 
 class Shift:
@@ -237,7 +237,7 @@ class Shift:
     async def _run(self, member: Member, order: Order) -> None:
         """Run an order, and say how it ended."""
         self._begun.add(order.key)
-        began = time.monotonic()
+        began = monotonic()
         self._worker.tell(Began(order.conversation, _member_of(order), order.pool))
         telling = Telling(self._database, member.id, order.key, order.listener)
         listening = Listening(self._database, self._bell, member.id, order.key, telling)
@@ -277,7 +277,7 @@ class Shift:
     async def _say(self, member: Member, order: Order, outcome: Outcome, began: float) -> None:
         is_its_end = await self._end(member, order, outcome)
         logger.info("turn ended key=%s kind=%s accepted=%s", order.key, outcome.kind, is_its_end)
-        seconds = time.monotonic() - began
+        seconds = monotonic() - began
         self._worker.tell(Ended(order.conversation, _member_of(order), seconds, outcome, is_its_end))
         if not is_its_end and (session := self._sessions.get(order.key)):
             await asyncio.to_thread(session.withdraw)

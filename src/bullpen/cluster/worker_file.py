@@ -31,6 +31,8 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
     """What an agent may do at most."""
     allow: tuple[str, ...] = ()
     """Commands that an agent may be allowed to run without being asked."""
+    models: tuple[str, ...] = ()
+    """Models that a member's entry may name; without a name, an agent runs with the one of its CLI's own settings."""
     arguments: tuple[str, ...] = ()
     """Arguments that a member's entry may add."""
     env: tuple[str, ...] = ()
@@ -55,6 +57,8 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
         """Raise NotAllowedHere if an order asks for more than the file gives."""
         if work.permissions not in LEVELS[: LEVELS.index(self.permissions) + 1]:
             raise NotAllowedHere(f'permissions = "{work.permissions}" is more than its "{self.permissions}"')
+        if work.model is not None and work.model not in self.models:
+            raise NotAllowedHere(f"the model {work.model!r} is not among its models")
         for what, wanted, given in (("allow", work.allow, self.allow), ("arguments", work.arguments, self.arguments)):
             if missing := [one for one in wanted if one not in given]:
                 raise NotAllowedHere(f"{what} does not hold {missing[0]!r}")

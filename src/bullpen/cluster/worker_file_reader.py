@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from bullpen.agents.registry import agent_spec
+from bullpen.agents.spec import check_model
 from bullpen.cluster.worker_file import WorkerFile
 from bullpen.errors import UnknownAgent, WorkerFileProblem
+from bullpen.team.given_file import open_given
 from bullpen.team.keys import WORKER_KEYS
 from bullpen.team.table_reader import TableReader, read_toml, shown
 from bullpen.team.toml_lines import TomlLines
@@ -18,7 +20,8 @@ NOTHING_RUNS = "so nothing could run here"
 def read_worker_file(path: Path) -> WorkerFile:
     """Return what a worker's file says, or raise WorkerFileProblem with everything that is wrong with it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with open_given(path) as given:
+            text = given.read().decode("utf-8-sig")
     except FileNotFoundError:
         raise WorkerFileProblem(path, "There is no such file. docs/cluster.md shows one.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -46,6 +49,11 @@ class _Reader(TableReader):
                 agent_spec(name)
             except UnknownAgent as error:
                 self.problem(("agents",), str(error).rstrip("."))
+        for name in values.get("models", ()):
+            try:
+                check_model(name)
+            except ValueError as error:
+                self.problem(("models",), str(error))
         if re.search("[\\s/:@]", values.get("name", "")):
             # It is written before the paths of its folders.
             self.problem(("name",), "must have no spaces, and none of / : @")

@@ -19,16 +19,26 @@ if TYPE_CHECKING:
         PromptLayout,
     )
     from bullpen.context.builder import PromptInput, PromptOutput, build_prompt
-    from bullpen.context.manager import ContextManager
-    from bullpen.context.prompt import AssemblerInput, AssemblerOutput, PromptContextMessage
+    from bullpen.context.manager import MAX_TEAM_TASK_BYTES, ContextManager
+    from bullpen.context.prompt import (
+        DEFAULT_CONTEXT_WINDOW_SIZE,
+        DEFAULT_MAX_BYTES,
+        AssemblerInput,
+        AssemblerOutput,
+        PromptContextMessage,
+    )
     from bullpen.context.report import PromptReport
     from bullpen.context.snapshot import ContextSnapshot
-    from bullpen.errors import PromptTooLarge
+    from bullpen.errors import InvalidSnapshot, PromptTooLarge, UnknownMessage
     from bullpen.markers.grammar import read_markers
     from bullpen.markers.stripping import strip_all_markers
+    from bullpen.messages import ConversationMessage, MessageDraft, Routing, Speaker
     from bullpen.text.clean import truncate_to_bytes
 
 _MODULE_OF = {
+    "DEFAULT_CONTEXT_WINDOW_SIZE": "bullpen.context.prompt",
+    "DEFAULT_MAX_BYTES": "bullpen.context.prompt",
+    "MAX_TEAM_TASK_BYTES": "bullpen.context.manager",
     "AssemblerInput": "bullpen.context.prompt",
     "AssemblerOutput": "bullpen.context.prompt",
     "ClaudeContextAssembler": "bullpen.context.assemblers",
@@ -36,14 +46,20 @@ _MODULE_OF = {
     "ContextAssembler": "bullpen.context.assemblers",
     "ContextManager": "bullpen.context.manager",
     "ContextSnapshot": "bullpen.context.snapshot",
+    "ConversationMessage": "bullpen.messages",
     "GeminiContextAssembler": "bullpen.context.assemblers",
+    "InvalidSnapshot": "bullpen.errors",
+    "MessageDraft": "bullpen.messages",
     "PlainTextAssembler": "bullpen.context.assemblers",
     "PromptContextMessage": "bullpen.context.prompt",
     "PromptInput": "bullpen.context.builder",
     "PromptLayout": "bullpen.context.assemblers",
     "PromptOutput": "bullpen.context.builder",
     "PromptReport": "bullpen.context.report",
-    "PromptTooLarge": "bullpen.context.assemblers",
+    "PromptTooLarge": "bullpen.errors",
+    "Routing": "bullpen.messages",
+    "Speaker": "bullpen.messages",
+    "UnknownMessage": "bullpen.errors",
     "build_prompt": "bullpen.context.builder",
     "normalize_agent_type": "bullpen.context.agent_types",
     "read_markers": "bullpen.markers.grammar",
@@ -52,6 +68,9 @@ _MODULE_OF = {
 }
 
 __all__ = [
+    "DEFAULT_CONTEXT_WINDOW_SIZE",
+    "DEFAULT_MAX_BYTES",
+    "MAX_TEAM_TASK_BYTES",
     "AssemblerInput",
     "AssemblerOutput",
     "ClaudeContextAssembler",
@@ -59,7 +78,10 @@ __all__ = [
     "ContextAssembler",
     "ContextManager",
     "ContextSnapshot",
+    "ConversationMessage",
     "GeminiContextAssembler",
+    "InvalidSnapshot",
+    "MessageDraft",
     "PlainTextAssembler",
     "PromptContextMessage",
     "PromptInput",
@@ -67,6 +89,9 @@ __all__ = [
     "PromptOutput",
     "PromptReport",
     "PromptTooLarge",
+    "Routing",
+    "Speaker",
+    "UnknownMessage",
     "build_prompt",
     "normalize_agent_type",
     "read_markers",

@@ -33,6 +33,11 @@ def normalize_agent_type(agent_type: str) -> str:
     return ALIASES.get(agent_type.lower(), agent_type)
 
 
+def has_own_layout(agent_type: str) -> bool:
+    """Return whether the specification has a layout for this agent type."""
+    return normalize_agent_type(agent_type) in KINDS
+
+
 def unknown_type_warning(agent_type: str) -> str:
     """Return the specification's warning about an unknown agent type."""
     normalized = normalize_agent_type(agent_type)
@@ -42,7 +47,8 @@ def unknown_type_warning(agent_type: str) -> str:
 class AssemblerSet:
     """One assembler of each kind, and plain text for unknown agents."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_specified: bool = False) -> None:
+        self._as_specified = as_specified
         self._made: dict[type[ContextAssembler], ContextAssembler] = {}
         self._warned: set[str] = set()
 
@@ -58,5 +64,5 @@ class AssemblerSet:
     def of_kind(self, kind: type[ContextAssembler]) -> ContextAssembler:
         """Return the one assembler of a kind, created on first use. It caches its lines."""
         if kind not in self._made:
-            self._made[kind] = kind()
+            self._made[kind] = kind(as_specified=True) if self._as_specified else kind()
         return self._made[kind]

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from copy import copy
+from functools import partial
 from operator import itemgetter
 from typing import ClassVar, Literal
 
@@ -62,18 +64,25 @@ class SummaryLines(Struct, frozen=True, kw_only=True):
 
 
 NO_SUMMARY = SummaryLines()
+NO_GUARD = LineGuard((), ())
 
 
 class ContextAssembler:
-    """Assembles prompts in its layout. The fixed text is added first, then the message, then the newest history."""
+    """Assembles prompts in its layout. The fixed text is added first, then the message, then the newest history.
+
+    With as_specified=True no line of a message is indented and no code closed: messages are as they are, also where
+    they look like a heading.
+    """
 
     agent_type: ClassVar[str]
     layout: ClassVar[PromptLayout]
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_specified: bool = False) -> None:
+        self._as_specified = as_specified
+        self._idle: list[ContextAssembler] = []
+        """A copy that makes prompts: names and cached lines belong to one at a time, and several threads may ask."""
         self._line_pieces = _PLACEHOLDERS.split(self.layout.context_line)
         self._body_pieces = _PLACEHOLDERS.split(self.layout.context_line.removeprefix("- "))
-        self._set_names(())
 
     def get_agent_type(self) -> str:
         """Return the agent type of these prompts."""
@@ -87,6 +96,17 @@ class ContextAssembler:
         """
         if overflow not in ("cut", "error"):
             raise ValueError(f"overflow must be 'cut' or 'error', got {overflow!r}")
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = copy(self)
+            worker._set_names(source.names)
+        try:
+            return worker._assembled(source, overflow)
+        finally:
+            self._idle = [worker]
+
+    def _assembled(self, source: AssemblerInput, overflow: Overflow) -> AssemblerOutput:
         if source.names != self._names:
             self._set_names(source.names)
         budget = Budget(source.max_bytes)
@@ -121,10 +141,16 @@ class ContextAssembler:
         starts = self.layout.line_starts(names)
         bare_starts = tuple(start.removeprefix("- ") for start in starts)
         remarks = (REMARK_START,) if names else ()
-        self._history_guard = LineGuard(self.layout.headings, starts, remarks)
-        self._message_guard = LineGuard(self.layout.headings, tuple(dict.fromkeys([*starts, *bare_starts])), remarks)
-        self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, self._line, size_of=_size)
+        all_starts = tuple(dict.fromkeys([*starts, *bare_starts]))
+        self._history_guard = self._guard(starts, remarks)
+        self._message_guard = self._guard(all_starts, remarks)
+        # Not a method, which would create a reference cycle of assembler and cache.
+        line = partial(_line, self._history_guard, self._line_pieces)
+        self._lines = SelfFillingCache(2 * DEFAULT_MAX_BYTES, line, size_of=_size)
         self._history_lines = HistoryLines(self._lines)
+
+    def _guard(self, speaker_starts: tuple[str, ...], other_starts: tuple[str, ...]) -> LineGuard:
+        return NO_GUARD if self._as_specified else LineGuard(self.layout.headings, speaker_starts, other_starts)
 
     def _fixed_sections(self, source: AssemblerInput, budget: Budget) -> tuple[str, str, str]:
         """Return the system flag, the system section (one of the two is empty) and the team task section."""
@@ -218,15 +244,6 @@ class ContextAssembler:
         if 2 * size > room:
             return SummaryLines(use=replace(use, is_left_out=True))
         return SummaryLines(lines=(note, line.text), size=size, use=use)
-
-    def _line(self, message: PromptContextMessage) -> Line:
-        """Return a message's line and its size."""
-        guarded = self._history_guard.guarded(clean_text(message.content), has_own_start=True)
-        content = self._history_guard.closed(guarded.text)
-        text = _fill(self._line_pieces, message.sender, message.to, content)
-        indented, closed = guarded.indented_lines, content != guarded.text
-        change = ChangedMessage(id="", indented_lines=indented, code_closed=closed)
-        return Line(text, byte_length(text), changes=((0, change),) if indented or closed else ())
 
     def _message_start(self, source: AssemblerInput) -> str:
         """Return what comes before the current message in its line."""
@@ -336,6 +353,16 @@ def _joined(sections: list[list[str]]) -> str:
 
 def _section(header: str | None, body: str) -> str:
     return f"{header}\n{body}" if header and body else body
+
+
+def _line(guard: LineGuard, pieces: list[str], message: PromptContextMessage) -> Line:
+    """Return a message's line and its size."""
+    guarded = guard.guarded(clean_text(message.content), has_own_start=True)
+    content = guard.closed(guarded.text)
+    text = _fill(pieces, message.sender, message.to, content)
+    indented, closed = guarded.indented_lines, content != guarded.text
+    change = ChangedMessage(id="", indented_lines=indented, code_closed=closed)
+    return Line(text, byte_length(text), changes=((0, change),) if indented or closed else ())
 
 
 def _header_bytes(header: str) -> int:

@@ -28,8 +28,6 @@ SMALLEST_FILE_SHARE = 8
 SMALLEST_FILE_TEXT = 32
 """Bytes of the file that are always kept, besides the note about the cut."""
 
-_assemblers = AssemblerSet()
-
 
 class PromptInput(Struct, frozen=True, kw_only=True):
     """Everything build_prompt needs to know."""
@@ -52,6 +50,10 @@ class PromptInput(Struct, frozen=True, kw_only=True):
     """From the configuration; never shortened."""
     instruction_file_text: str | None = None
     """From CLAUDE.md or a similar file; shortened in the middle when the system text is over its limit."""
+    instruction_files: Sequence[str] = ()
+    """Its name, and of those that it imports; only for the report."""
+    read_by_itself: Sequence[str] = ()
+    """Instruction files that the agent reads by itself; only for the report."""
     instruction_problems: Sequence[str] = ()
     """Why instruction files could not be read, a sentence for each; only for the report."""
     team_task: str | None = None
@@ -76,14 +78,14 @@ def build_prompt(
     """Return what to send to the agent. Neither instruction can erase the other, and no cut is silent.
 
     The agent type picks the assembler, unless one is given: agents that the specification does not know have their
-    own.
+    own, and one that is kept does not render the same history again. Without one, nothing is kept between calls.
     """
     if source.window is not None and source.window < 0:
         raise ValueError(f"window must not be negative, got {source.window}")
     offered = source.context_messages
     if source.window is not None:
         offered = offered[max(0, len(offered) - source.window) :]
-    assembler = assembler or _assemblers.for_agent(source.agent_type)
+    assembler = assembler or AssemblerSet().for_agent(source.agent_type)
     output = _assembled(replace(source, context_messages=offered), assembler, overflow)
     log_sent(output)
     return output
@@ -110,6 +112,8 @@ def _assembled(source: PromptInput, assembler: ContextAssembler, overflow: Overf
             output.report,
             message_id=source.message_id,
             instruction_bytes_cut=bytes_cut,
+            instruction_files=tuple(source.instruction_files),
+            read_by_itself=tuple(source.read_by_itself),
             instruction_problems=tuple(source.instruction_problems),
         )
         return replace(output, report=report)

@@ -7,6 +7,7 @@ its code open, or the lines of the next speaker would read as code, too.
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -38,8 +39,14 @@ class LineGuard:
         self._texts = (*headings, *speaker_starts, *other_starts)
         self._knows_speakers = bool(speaker_starts)
         self._speakers_begin_items = all(start.startswith("- ") for start in speaker_starts)
-        heading = rf"(?:{_any_of(headings)})[{_BLANK}]*(?:[{LINE_BREAKS}]|\Z)"
-        self._protected = re.compile(rf"(?<![^{LINE_BREAKS}])(?={heading}|{_any_of((*speaker_starts, *other_starts))})")
+        self._headings = headings
+        self._starts = (*speaker_starts, *other_starts)
+
+    @cached_property
+    def _protected(self) -> re.Pattern[str]:
+        """Where protected lines begin; most prompts have no text that could be one."""
+        heading = rf"(?:{_any_of(self._headings)})[{_BLANK}]*(?:[{LINE_BREAKS}]|\Z)"
+        return re.compile(rf"(?<![^{LINE_BREAKS}])(?={heading}|{_any_of(self._starts)})")
 
     def guarded(self, text: str, *, has_own_start: bool) -> GuardedText:
         """Return the text with protected lines indented; its first line only if it has no start of its own."""

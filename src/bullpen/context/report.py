@@ -97,6 +97,10 @@ class PromptReport(Struct, frozen=True, kw_only=True):
     """How much of the current message did not fit."""
     instruction_bytes_cut: int = 0
     """How many bytes were cut out of the middle of the instruction file."""
+    instruction_files: tuple[str, ...] = ()
+    """The instruction files in it, each with those that it imports; older reports do not say."""
+    read_by_itself: tuple[str, ...] = ()
+    """Instruction files that are not in it, since the agent's program reads them by itself."""
     instruction_problems: tuple[str, ...] = ()
     """Instruction files that could not be read, a sentence for each. They are missing in the prompt."""
     team_task_bytes_cut: int = 0

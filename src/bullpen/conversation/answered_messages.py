@@ -48,6 +48,21 @@ class AnsweredMessages:
         current = max(earlier, default=asking, key=lambda reply: reply.sequence)
         return current, [reply.message.id for step, reply in replies if step == turn.step]
 
+    def latest(self, turn: WaitingTurn) -> tuple[StoredMessage, list[str]]:
+        """Return the same with the specification's current message: the latest of all that one request has led to."""
+        current, hidden_ids = self.by(turn)
+        *_, request = self.chain(turn.message_id)
+        related = {request.id}
+        begin = self._store.message(self._conversation_id, request.id).sequence
+        for stored in self._store.messages(self._conversation_id, after=begin, limit=LOOK_BACK):
+            message = stored.message
+            if message.routing is None or message.routing.parent_message_id not in related:
+                continue
+            related.add(message.id)
+            if stored.sequence > current.sequence and message.id not in hidden_ids and covered_by(message) is None:
+                current = stored
+        return current, hidden_ids
+
     def _replies_to(self, turn: WaitingTurn) -> list[tuple[int, StoredMessage]]:
         """Return what others have replied to the same message, each with its step in the relay."""
         turns = self._store.turns(self._conversation_id, message_id=turn.message_id)

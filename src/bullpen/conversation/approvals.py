@@ -10,14 +10,16 @@ from msgspec import Struct
 
 from bullpen.agents.runner import to_the_end
 from bullpen.approvals import Answer, ApprovalRecord, Scope
+from bullpen.clock import milliseconds
 from bullpen.conversation.events import Answered, Asked, Trouble
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.patience import patiently
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import (
     AnsweredAlready,
     BullpenError,
     CannotChange,
+    HoldsOnce,
     NothingAsked,
     NotTheOwner,
     StoreConflict,
@@ -25,13 +27,19 @@ from bullpen.errors import (
     StoreUncertain,
     UnknownConversation,
 )
+from bullpen.team.answer_scopes import may_hold_longer
 from bullpen.team.approval_rules import allowing, denying, is_like
 from bullpen.team.team import Member
+from bullpen.text.asked_words import words_of
 from bullpen.text.numbers import counted
 from bullpen.turn_events import ApprovalAsked
 
 NOBODY_ANSWERED = "nobody answered within"
 """How the reason of an answer begins that came when people had not answered in time."""
+TAKEN_BACK = (
+    "Your earlier “always” for {member} was wider than what you were shown, so it holds no more, and you are asked "
+    "again: {what}"
+)
 MEANWHILE = "The agent waits until its question and the answer can be stored."
 
 Key = tuple[str, str]
@@ -55,6 +63,9 @@ class StandingAnswers(Protocol):
 
     def remember(self, member: str, asked: ApprovalAsked) -> None:
         """Remember that they did."""
+
+    def take_back_wider(self, member: str, asked: ApprovalAsked) -> bool:
+        """Forget what they said yes to that was wider than this; return whether there was anything."""
 
 
 class Unattended(Struct, frozen=True, kw_only=True):
@@ -138,6 +149,8 @@ class Approvals:
             raise await self._why_not_open(key)
         if answer.command and not event.question.can_change:
             raise CannotChange(event.member)
+        if scope != "once" and answer.verdict == "yes" and not may_hold_longer(event.question):
+            raise HoldsOnce(event.member)
         # What is run instead was not asked for: nothing holds for longer because of it.
         holds = answer.verdict == "yes" and not answer.command
         given = Given(answer=answer, by=by, scope=scope if holds else "once")
@@ -222,6 +235,9 @@ class Approvals:
 
     async def _held_for(self, member: str, turn_id: str, asked: ApprovalAsked) -> str:
         """Return because of which earlier answer nobody is asked; nothing if there is none."""
+        await self._take_back_wider(member, asked)
+        if not may_hold_longer(asked):
+            return ""
         if self._held is None:
             self._held = _held_in(await self._state.approvals())
         for record, before in self._held:
@@ -234,6 +250,14 @@ class Approvals:
         if self._standing is not None and await self._state.in_store(self._standing.holds, member, asked):
             return "always allowed for this team"
         return ""
+
+    async def _take_back_wider(self, member: str, asked: ApprovalAsked) -> None:
+        """Say once that an earlier version kept a yes that was wider than what was shown; it holds no more."""
+        if self._standing is None:
+            return
+        with suppress(BullpenError, OSError):
+            if await self._state.in_store(self._standing.take_back_wider, member, asked):
+                self._journal.publish(Trouble(text=TAKEN_BACK.format(member=member, what=words_of(asked))))
 
     async def _by_person(self, member: Member, turn_id: str, asked: ApprovalAsked) -> Answer | None:
         """Return the answer of a person, which is stored by then; None: nobody answered in time."""

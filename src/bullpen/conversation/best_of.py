@@ -5,12 +5,12 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 
+from bullpen.clock import milliseconds
 from bullpen.conversation import rounds
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import Trouble
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.watched_folder import all_of
 from bullpen.errors import BullpenError, StoreConflict, StoreError

@@ -8,6 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.clock import milliseconds
 from bullpen.context.history import message_number
 from bullpen.context.prompt import AssemblerInput, PromptContextMessage
 from bullpen.context.views import Window
@@ -16,7 +17,6 @@ from bullpen.conversation.events import Said
 from bullpen.conversation.files_in_prompts import fenced
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.judging import cut, neutral
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import StoreConflict, StoreError
 from bullpen.markers.stripping import strip_all_markers
@@ -158,7 +158,8 @@ def _is_open(turn: WaitingTurn, message_id: str, blind: BlindRound) -> bool:
 
 
 def _open_turns(state: ConversationState) -> Iterable[WaitingTurn]:
-    undecided = (ended.turn for ended in state.undecided.values())
+    # Nobody waits for the answers of turns that a person cancelled.
+    undecided = (ended.turn for ended in state.undecided.values() if ended.id in state.progress.unwanted)
     return (*state.queue.waiting, *state.running.values(), *undecided)
 
 

@@ -7,13 +7,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from bullpen.clock import milliseconds
 from bullpen.context.history import message_number
 from bullpen.conversation.budget_events import BudgetRaised, BudgetReached
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Said
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.returned_checks import SYSTEM
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import ConversationState
 from bullpen.errors import NothingToRaise, StoreConflict, StoreError
 from bullpen.messages import ConversationMessage, Routing

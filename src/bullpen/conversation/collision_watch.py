@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
 
+from bullpen.clock import milliseconds, monotonic
 from bullpen.conversation.collisions import Collision, Overlap, is_lost
 from bullpen.conversation.events import FilesChanged
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord, FileChange, FileState
 from bullpen.files.compare import is_tree
@@ -72,12 +71,12 @@ class CollisionWatch:
     async def look(self, ended: str = "") -> Snapshot:
         """Look at the folder now, and report what collides; `ended` is a turn that will write no more."""
         async with self._looking:
-            began = time.monotonic()
+            began = monotonic()
             self._overlap.begin_look()
             now = await asyncio.to_thread(self._workspace.snapshot)
             if self.task is not None and is_tree(now.id):
                 await self._seen(now.id, ended)
-            self._seconds = SOON if self._found else max(SECONDS, SHARE * (time.monotonic() - began))
+            self._seconds = SOON if self._found else max(SECONDS, SHARE * (monotonic() - began))
             return now
 
     def ends(self, turn_id: str) -> bool:

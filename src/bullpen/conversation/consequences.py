@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -160,9 +161,14 @@ def agent_reply(
     seconds: float,
     message_id: str,
     notes: tuple[str, ...] = (),
+    doubt: str = "",
     asked: float = 0.0,
+    extra: Mapping[str, Any] | None = None,
 ) -> Entry:
-    """Return what an agent's reply changes; the notes say what else in it could not be done."""
+    """Return what an agent's reply changes; the notes say what else in it could not be done.
+
+    `doubt` is why words may be missing in it: for people, since the agent cannot help it. `extra` is stored with it.
+    """
     is_apart = turn.id in state.progress.apart
     summary = state.progress.summing.get(turn.id)
     route = _route_of_reply(router, state, agent, markers, turn, notes)
@@ -201,6 +207,7 @@ def agent_reply(
         asks={**asks_without(before.asks, (agent.name,)), **asks} if summary is None else before.asks,
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
+    message = replace(message, extra=extra)
     if summary is not None:
         message, progress, route = summed_up(state, progress, message, route, turn.id)
     return Entry(
@@ -210,7 +217,7 @@ def agent_reply(
         turns=turns,
         drops=drops,
         change=_change(route, progress, _waited_for(router, route, (*kept, *turns))),
-        said=_said(message, route, state, end),
+        said=_said(message, route, state, end, doubt),
         events=(
             *_queue_events(turns, drops),
             *(Unallowed.of(new, agent.name) for new in unallowed),
@@ -289,19 +296,27 @@ def _still_missed(progress: Progress, is_over: Callable[[MissedHandOver], bool])
 
 
 def turn_ends(
-    state: ConversationState, turn: WaitingTurn, end: TurnEnd, *, seconds: float, asked: float = 0.0
+    state: ConversationState,
+    turn: WaitingTurn,
+    end: TurnEnd,
+    *,
+    seconds: float,
+    asked: float = 0.0,
+    is_wanted: bool = False,
 ) -> Entry:
-    """Return what the end of a turn without a reply changes: a person must decide about it."""
+    """Return what the end of a turn without a reply changes: a person must decide about it, unless they wanted it."""
     own = usage_of_turn(end.usage, end.failure, seconds=seconds - asked)
     used = without_asked(with_usage(state.progress, turn.member, own), asked, end.at)
     used = replace(used, stand_ins={one: by for one, by in used.stand_ins.items() if one != turn.id})
-    progress = replace(used, undecided=(*used.undecided, turn.id))
+    still = (*(one for one in used.cancelled if one in used.undecided), *((turn.id,) if is_wanted else ()))
+    progress = replace(used, undecided=(*used.undecided, turn.id), cancelled=still)
     undecided = UndecidedTurn(turn=turn, state=end.state, failure=end.failure)
+    asks = () if is_wanted else (undecided_event(undecided),)
     return Entry(
         at=end.at,
         ends=end,
         change=Change(progress=progress, waits_for=progress.person),
-        events=(_turn_ended(turn, end, seconds), undecided_event(undecided)),
+        events=(_turn_ended(turn, end, seconds), *asks),
     )
 
 
@@ -311,13 +326,15 @@ def undecided_event(ended: UndecidedTurn) -> Undecided:
     return Undecided(turn=ended.turn, state=state, text=ended.sentence)
 
 
-def _said(message: ConversationMessage, route: Route, state: ConversationState, end: TurnEnd | None = None) -> Said:
+def _said(
+    message: ConversationMessage, route: Route, state: ConversationState, end: TurnEnd | None = None, doubt: str = ""
+) -> Said:
     return Said(
         sequence=state.messages + 1,
         message=message,
         turn_id=None if end is None else end.turn_id,
         reason=route.reason,
-        notes=(*route.notes, *_content_notes(message, route)),
+        notes=(*route.notes, *_content_notes(message, route), *([doubt] if doubt else [])),
         rebuilt="" if end is None or end.memory is None else end.memory.reason,
     )
 

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from bullpen.agents.runner import to_the_end
 from bullpen.approvals import Answer, Scope
 from bullpen.check_results import CheckResult
+from bullpen.clock import milliseconds
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation import asks, budgets, conflicts, decisions, rounds
+from bullpen.conversation import asks, budgets, conflicts, decisions, program_changes, rounds
 from bullpen.conversation.approvals import Approvals, StandingAnswers
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
@@ -33,7 +34,7 @@ from bullpen.conversation.memories import Memories
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.resume import opening_events, resume
 from bullpen.conversation.review_loop import ReviewLoop
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.conversation.summaries import Summaries
 from bullpen.conversation.turn_agents import NOBODY, TurnAgents
@@ -102,6 +103,7 @@ class Conversation:
         prompts = Prompts(self._journal.context, store, state.conversation_id, team, root)
         memories = Memories(store, state.conversation_id)
         place = file_history.forked.place if file_history is not None else Path
+        self.root = root
         self.workspaces = workspaces(team.agents, root, place)
         """For each member that may edit files, the folder in which it may."""
         self._files = TurnFiles(self._journal, file_history, of_turns, team.checks, check_runner, root)
@@ -226,16 +228,17 @@ class Conversation:
         if turn_id not in self.progress.asks and (known := asks.answered_by(await self.read(decisions_in), turn_id)):
             raise AnsweredAlready(*known)
 
-    async def cancel(self, *turn_ids: str, by: str | None = None) -> tuple[WaitingTurn, ...]:
-        """Stop running turns, or all, and keep the queue until a person continues or drops it.
+    async def cancel(self, *turn_ids: str, by: str | None = None, asks: bool = False) -> tuple[WaitingTurn, ...]:
+        """Stop running turns, or all. If others wait in the queue, it pauses until a person continues or drops it.
 
-        Checks that run after turns are stopped, too; if only those are, nothing pauses.
+        Nobody is asked about what they have cancelled, which can be retried, unless it was a time limit or a signal
+        that `asks`. Checks that run after turns stop, too.
         """
         stopped = await self._files.checks.cancel(turn_ids)
         left = [turn_id for turn_id in turn_ids if turn_id not in {turn.id for turn in stopped}]
         if stopped and not left and (turn_ids or not self._state.running):
             return stopped
-        turns = await self._journal.alone(lambda: self._pause_to_cancel(left, by))
+        turns = await self._journal.alone(lambda: self._cancelled(left, by, is_wanted=not asks))
         tasks = {turn: self._turns.tasks[turn.id] for turn in turns if turn.id in self._turns.tasks}
         for task in tasks.values():
             task.cancel()
@@ -270,6 +273,23 @@ class Conversation:
     async def allow(self, *turn_ids: str, by: str | None = None) -> None:
         """Let waiting turns begin that an agent may not ask for by itself."""
         await self._decide(by, "allow", decisions.allow, turn_ids)
+
+    async def keep_programs(self, turn_id: str, *, by: str | None = None) -> None:
+        """Keep files that make programs run as a turn has made them; agents may begin again."""
+        await self._decide(by, program_changes.KEPT, program_changes.settled, turn_id, "its files are kept")
+
+    async def undo_programs(self, turn_id: str, *, by: str | None = None) -> None:
+        """Put only those files back to what they were before the turn; agents may begin again."""
+        program_changes.check_asked(self._state, turn_id)
+        await self._files.finish(merges=True)
+        await self._journal.alone(lambda: self._undo_programs(turn_id, self._decider(by)))
+
+    async def _undo_programs(self, turn_id: str, person: str) -> None:
+        program_changes.check_asked(self._state, turn_id)
+        await self._files.put_programs(turn_id, self.progress.programs[turn_id].files, person)
+        await self._commit_decision(
+            person, program_changes.PUT_BACK, program_changes.settled, turn_id, "its files are put back"
+        )
 
     async def retry(self, turn_id: str | None = None, *, by: str | None = None) -> WaitingTurn:
         """Retry a turn that ended without a reply; without an id, the latest."""
@@ -321,9 +341,14 @@ class Conversation:
         """Take a summary out of all prompts from now on; without a number, the one that is used now."""
         await self._summaries.drop(number, self._decider(by))
 
-    async def undo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
-        """Put the files back to what they were before a turn; without an id, before the last one that changed any."""
-        return await self._put_files("undo", turn_id, by)
+    async def undo(
+        self, turn_id: str | None = None, *, by: str | None = None, everything: bool = False
+    ) -> ChangeRecord:
+        """Put the files back to what they were before a turn; without an id, before the last one that changed any.
+
+        Those that a person may have changed meanwhile stay, unless everything is to be taken back.
+        """
+        return await self._put_files("undo all" if everything else "undo", turn_id, by)
 
     async def redo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
         """Bring back what an undo took back; without an id, what the last one did."""
@@ -437,12 +462,15 @@ class Conversation:
             return self.person(by).name
         return decider(self.team)
 
-    async def _pause_to_cancel(self, turn_ids: Collection[str], by: str | None) -> list[WaitingTurn]:
+    async def _cancelled(self, turn_ids: Collection[str], by: str | None, *, is_wanted: bool) -> list[WaitingTurn]:
         """Return the turns to cancel. They are chosen here, where none of them can end meanwhile."""
         at = milliseconds()
-        entry, turns = decisions.pause_to_cancel(self._state, turn_ids, at=at)
+        entry, turns = decisions.cancel(self._state, turn_ids, at=at)
         person = self._decider(by)
         await self._journal.commit(decisions.decided_by(person, "cancel", entry, at=at, about=turns))
+        for turn in turns:
+            if turn.id in self.running:
+                self.running[turn.id].is_cancelled = is_wanted
         return turns
 
     # What people see

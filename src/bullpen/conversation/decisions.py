@@ -50,23 +50,33 @@ def pause(kind: PauseKind, text: str, *, at: int) -> Entry:
     return Entry(at=at, change=Change(paused=text), events=(Paused(kind=kind, text=text),))
 
 
-def pause_to_cancel(state: ConversationState, turn_ids: Collection[str], *, at: int) -> tuple[Entry, list[WaitingTurn]]:
-    """Pause, and return the turns to cancel: those with these ids, or all running ones."""
+def cancel(state: ConversationState, turn_ids: Collection[str], *, at: int) -> tuple[Entry, list[WaitingTurn]]:
+    """Return the turns to cancel: those with these ids, or all running ones. If others would begin then, pause."""
     for turn_id in turn_ids:
         if turn_id not in state.running:
             raise NothingRuns(turn_id)
     turns = [turn for turn in state.running.values() if not turn_ids or turn.id in turn_ids]
     if not turns:
         raise NothingRuns
+    if all(turn.id in state.progress.blocked for turn in state.queue.waiting):
+        return Entry(at=at), turns
     verb = "was" if len(turns) == 1 else "were"
     names = turn_names(turns)
     return pause("cancelled", f"{names[:1].upper()}{names[1:]} {verb} cancelled.", at=at), turns
 
 
 def continue_turns(state: ConversationState, *, at: int) -> Entry:
-    """End a pause: waiting turns begin, the limits count from zero, and programs that rested are tried again."""
-    change = Change(paused=None, progress=replace(counting_again(state.progress, at), held=(), missed=None, rests={}))
-    return Entry(at=at, change=change, events=(Continued(),))
+    """End a pause: waiting turns begin, the limits count from zero, and programs that rested are tried again.
+
+    The steps after a turn that a person cancelled begin without it.
+    """
+    before, relays = counting_again(state.progress, at), {turn.message_id for turn in state.queue.waiting}
+    left_out = {
+        one.id for one in state.undecided.values() if one.turn.message_id in relays and one.id in before.cancelled
+    }
+    undecided = tuple(turn_id for turn_id in before.undecided if turn_id not in left_out)
+    progress = replace(before, held=(), missed=None, rests={}, undecided=undecided)
+    return Entry(at=at, change=Change(paused=None, progress=progress), events=(Continued(),))
 
 
 def drop(

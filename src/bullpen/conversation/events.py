@@ -13,7 +13,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
-from bullpen.routing.progress import MergeConflict
+from bullpen.routing.progress import MergeConflict, ProgramChange
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Candidate, Round
@@ -21,7 +21,7 @@ from bullpen.text.asked_words import words_of
 from bullpen.text.names import listed
 from bullpen.turn_events import ApprovalAsked, Event, Failed, Usage
 
-PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "trouble"]
+PauseKind = Literal["cap", "failed", "cancelled", "interrupted", "left_over", "elsewhere", "trouble"]
 FEW = 5
 Ending = Literal["done", "failed", "cancelled", "interrupted"]
 
@@ -165,6 +165,31 @@ class Conflicted(Struct, frozen=True, kw_only=True, tag="conflicted", tag_field=
             f"{'was' if len(files) == 1 else 'were'} changed there meanwhile, in ways that cannot both be kept."
         )
         return cls(turn_id=turn_id, member=conflict.member, files=files, text=text)
+
+
+class ProgramsChanged(Struct, frozen=True, kw_only=True, tag="programs_changed", tag_field="type"):
+    """A turn changed files that make programs run; a person decides before the next agent begins."""
+
+    turn_id: str
+    member: str
+    files: tuple[str, ...]
+    can_be_undone: bool
+    """Whether bullpen has a copy of one of them as it was."""
+    text: str
+
+    @classmethod
+    def of(cls, turn_id: str, change: ProgramChange) -> "ProgramsChanged":
+        """Return the event for such files."""
+        files = (*change.files, *change.beside)
+        names = ", ".join(map(repr, files[:FEW])) + (f" and {len(files) - FEW:,} more" if len(files) > FEW else "")
+        text = (
+            f"{change.member} changed {names} in turn {turn_id}. Such files make programs run, so no agent begins "
+            "until you decide."
+        )
+        if change.beside:
+            text += f" bullpen keeps no copy of {', '.join(map(repr, change.beside[:FEW]))}: put that right yourself."
+        can_be_undone = bool(change.files)
+        return cls(turn_id=turn_id, member=change.member, files=files, text=text, can_be_undone=can_be_undone)
 
 
 class Unpicked(Struct, frozen=True, kw_only=True, tag="unpicked", tag_field="type"):
@@ -391,6 +416,7 @@ ConversationEvent = (
     | Undecided
     | Unallowed
     | Conflicted
+    | ProgramsChanged
     | Unpicked
     | Unapproved
     | Offered

@@ -8,8 +8,18 @@ from typing import Literal
 from msgspec.structs import replace
 
 from bullpen.conversation.forked_files import ForkedFiles, forked_files
-from bullpen.conversation.undo_rules import inverse, to_redo, to_rewind_to, to_undo, versions_of, who_changed
-from bullpen.errors import FilesDiffer, NothingToUndo, WorkerAway, WorkerRefused
+from bullpen.conversation.program_changes import KEPT, PUT_BACK, with_programs
+from bullpen.conversation.undo_rules import (
+    inverse,
+    programs_to_undo,
+    states_before,
+    to_redo,
+    to_rewind_to,
+    to_undo,
+    versions_of,
+    who_changed,
+)
+from bullpen.errors import FilesDiffer, FilesNotKept, NothingToUndo, UnknownTurn, WorkerAway, WorkerRefused
 from bullpen.file_changes import ChangeRecord, FileChange, FileState, FolderChanges
 from bullpen.files.folders import Files, Folders
 from bullpen.files.own_paths import is_candidates
@@ -18,6 +28,7 @@ from bullpen.files.worktrees import Worktrees
 from bullpen.files.worktrees_here import WorktreesHere
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
+from bullpen.text.numbers import counted
 
 FOUND_LATER = "bullpen stopped during this turn, so what others have changed since then is among these changes."
 STOPPED = "bullpen stopped during this turn."
@@ -26,7 +37,13 @@ CHECKED_LATER = "bullpen stopped during this check, so what others have changed 
 COMPLETED_LATER = "bullpen stopped while it put these files back, and has completed that."
 MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
 
-FileChoice = Literal["undo", "redo", "rewind", "take"]
+PERHAPS_A_PERSONS = (
+    "What is left of turn {0} was perhaps changed by a person while it ran: /diff {0} shows it. In the conversation, "
+    "/undo {0} all takes that back, too. To undo an earlier turn, give its number."
+)
+
+FileChoice = Literal["undo", "undo all", "redo", "rewind", "take"]
+"""To undo takes back what is the turn's; to undo all, also what a person may have changed meanwhile."""
 CheckFolder = Callable[[Files], None]
 """Raises an error if the files of a folder cannot be put back now."""
 
@@ -106,9 +123,11 @@ class FileHistory:
             return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
         if choice == "take":
             return self._taken(*versions_of(records, turn_id or ""), turn_id or "", person, at, check)
-        record = to_undo(records, turn_id) if choice == "undo" else to_redo(records, turn_id)
+        record = to_redo(records, turn_id) if choice == "redo" else to_undo(records, turn_id)
         try:
-            return self._taken_back(choice, record, person, at, check)
+            if choice == "undo" and any(file.is_perhaps_a_persons for file in record.changes.files):
+                return self._taken_back_in_part(record, person, at, check)
+            return self._taken_back("redo" if choice == "redo" else "undo", record, person, at, check)
         except FilesDiffer as error:
             raise FilesDiffer(error.folder, error.paths, who_changed(records, record, error.paths)) from error
 
@@ -139,7 +158,7 @@ class FileHistory:
         at: int,
         check: CheckFolder,
     ) -> ChangeRecord:
-        workspace = self.snapshots.workspace(Path(folder))
+        workspace = self._at(folder)
         check(workspace)
         # What is overwritten is kept with this, so that it can be undone.
         now = _look(workspace)
@@ -159,7 +178,12 @@ class FileHistory:
         before = record.changes
         patch = workspace.compare(before.after, before.before)
         changes = replace(
-            before, files=inverse(before.files), patch=patch.patch, patch_is_cut=patch.patch_is_cut, note=""
+            before,
+            files=inverse(before.files),
+            patch=patch.patch,
+            patch_is_cut=patch.patch_is_cut,
+            note="",
+            programs=(),
         )
         wanted = ChangeRecord(
             kind=kind,
@@ -174,6 +198,86 @@ class FileHistory:
             changes=replace(changes, before=_look(workspace), after=""),
         )
         return self._put(workspace, wanted)
+
+    def _taken_back_in_part(self, record: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
+        """Take back what is surely a turn's. What a person may have changed meanwhile can be taken back later."""
+        workspace = self._workspace(record, check)
+        own = [file for file in record.changes.files if not file.is_perhaps_a_persons]
+        if not workspace.differs(own, "old"):
+            raise NothingToUndo(PERHAPS_A_PERSONS.format(record.turn_id))
+        paths = {path for file in own for path in (file.path, file.renamed_from) if path}
+        left = counted(len(record.changes.files) - len(own), "file")
+        note = f"{left} perhaps changed by a person stayed: /undo {record.turn_id} all takes that back, too."
+        return self._put_states(record, states_before(record, paths), workspace, person, at, note=note)
+
+    def put_programs(
+        self, turn_id: str, paths: Collection[str], person: str, *, at: int, check: CheckFolder = lambda _: None
+    ) -> list[ChangeRecord]:
+        """Put only these files back to what they were before a turn, wherever it changed them."""
+        records = [
+            self.forked.here(record)
+            for record in self._store.changes(self._id, turn_ids=[turn_id], patches=False)
+            if not self.worktrees.is_of_another(Path(record.changes.folder))
+        ]
+        done: list[ChangeRecord] = []
+        for record, states in programs_to_undo(records, turn_id, paths):
+            workspace = self._workspace(record, check)
+            done.append(self._put_states(record, states, workspace, person, at, programs=tuple(paths)))
+        return done
+
+    def _put_states(
+        self,
+        record: ChangeRecord,
+        states: Mapping[bytes, FileState | None],
+        workspace: Files,
+        person: str,
+        at: int,
+        programs: tuple[str, ...] = (),
+        note: str = "",
+    ) -> ChangeRecord:
+        """Put only some files of a record back: it does not count as taken back."""
+        after = record.changes.after
+        changes = workspace.compare(after, workspace.tree_with(after, states))
+        if not changes.files:
+            raise NothingToUndo(f"These files cannot be put back. {changes.note}".strip())
+        changes = replace(changes, note=f"{changes.note} {note}".strip())
+        wanted = ChangeRecord(
+            kind="undo",
+            turn_id=record.turn_id,
+            member=record.member,
+            person=person,
+            check=record.check,
+            at=at,
+            about=record.kind,
+            state="begun",
+            changes=replace(changes, before=_look(workspace), after="", programs=programs),
+        )
+        return self._put(workspace, wanted)
+
+    def unasked(self, turn_ids: Sequence[str]) -> list[ChangeRecord]:
+        """Return which of these turns changed files that make programs run, and nobody has decided about that.
+
+        Those of another conversation, which were copied, are not asked about again.
+        """
+        found = [
+            record
+            for record in self._store.changes(self._id, turn_ids=turn_ids, patches=False)
+            if record.changes.programs and record.state == "done" and record.kind in ("turn", "check")
+            if self._is_ours(record.turn_id)
+        ]
+        decided = {
+            turn_id
+            for decision in (self._store.decisions(self._id) if found else ())
+            if decision.choice in (KEPT, PUT_BACK)
+            for turn_id in decision.turns
+        }
+        return [record for record in found if record.turn_id not in decided]
+
+    def _is_ours(self, turn_id: str) -> bool:
+        try:
+            return bool(self._store.turn(self._id, turn_id))
+        except UnknownTurn:
+            return False
 
     def _put(self, workspace: Files, wanted: ChangeRecord) -> ChangeRecord:
         """Store what is about to be done, do it, and store that it is done: after a crash it can be completed."""
@@ -228,6 +332,7 @@ class FileHistory:
         workspace = self.snapshots.workspace(Path(begun.changes.folder))
         if begun.kind in ("turn", "check"):
             changes = workspace.compare(begun.changes.before, _look(workspace))
+            changes = with_programs(workspace, begun.changes, changes)
             return self.finish(begun, _with_note(changes, *self._why_later(begun, changes)))
         changed = _in_neither_state(workspace, begun.changes.files)
         files = tuple(file for file in begun.changes.files if file.path not in changed)
@@ -253,8 +358,16 @@ class FileHistory:
         return (STOPPED, "" if is_due else stays_note(begun.member, changes))
 
     def _workspace(self, record: ChangeRecord, check: CheckFolder) -> Files:
-        workspace = self.snapshots.workspace(Path(record.changes.folder))
+        workspace = self._at(record.changes.folder)
         check(workspace)
+        return workspace
+
+    def _at(self, folder: str) -> Files:
+        """Return the files whose paths begin at a folder, as it was when they were recorded."""
+        workspace = self.snapshots.workspace(Path(folder))
+        if not self.is_elsewhere and str(workspace.root) != folder:
+            # The same path there is another file.
+            raise FilesNotKept(folder, f"it is not a repository of its own any more, but part of {workspace.root}")
         return workspace
 
 

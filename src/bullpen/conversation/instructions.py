@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.memories import digest
-from bullpen.errors import InstructionFileProblem
 from bullpen.team.hand_over_note import hand_over_note
-from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.instruction_files import InstructionFile, find_instruction_files
+from bullpen.team.instruction_imports import ReadInstructions
 from bullpen.team.team import Team
 from bullpen.team.tools_note import tools_note
 
@@ -19,8 +19,12 @@ class Instructions(Struct, frozen=True, kw_only=True):
 
     configured: str = ""
     file_text: str = ""
+    files: tuple[str, ...] = ()
+    """The files that were read."""
+    by_itself: tuple[str, ...] = ()
+    """Those that its program reads by itself."""
     problems: tuple[str, ...] = ()
-    """Why files could not be read."""
+    """Why others could not be read."""
 
     @property
     def digest(self) -> str:
@@ -36,17 +40,18 @@ def instructions_of(team: Team, root: Path, agent: MemberAgent) -> Instructions:
 
     One that cannot be read does not stop the turn: the prompt does not contain it, and the report says why.
     """
-    allowed = team.outside_files
-    own = agent.member.instruction_file
-    if own is None and not agent.member.pool:
-        own = find_instruction_file(root, root / agent.member.cwd, agent.spec.instruction_file, outside_allowed=allowed)
-    texts: list[str] = []
-    problems: list[str] = []
-    for name in dict.fromkeys(name for name in (team.instruction_file, own) if name):
-        try:
-            texts.append(read_instruction_file(root, name, outside_allowed=allowed))
-        except InstructionFileProblem as problem:
-            problems.append(str(problem))
+    read = ReadInstructions(outside_allowed=team.outside_files)
+    for name in (team.instruction_file, agent.member.instruction_file):
+        if name:
+            read.add(InstructionFile(name=name, folder=root))
+    by_itself: list[str] = []
+    usual = _usual_files(team, root, agent)
+    reads_by_itself = agent.reads_by_itself if usual else ()
+    for file in usual:
+        if file.usual in reads_by_itself:
+            by_itself.append(file.name)
+        else:
+            read.add(file)
     return Instructions(
         configured=joined(
             [
@@ -55,9 +60,19 @@ def instructions_of(team: Team, root: Path, agent: MemberAgent) -> Instructions:
                 tools_note(team) if agent.has_tools else "",
             ]
         ),
-        file_text=joined([*texts, agent.announced_instructions]),
-        problems=tuple(problems),
+        file_text=joined([*read.texts, agent.announced_instructions]),
+        files=tuple(read.names),
+        by_itself=tuple(by_itself),
+        problems=tuple(read.problems),
     )
+
+
+def _usual_files(team: Team, root: Path, agent: MemberAgent) -> tuple[InstructionFile, ...]:
+    """Return the files that a CLI's users keep for it, unless its member names another, or none, or works elsewhere."""
+    if agent.member.instruction_file is not None or agent.member.pool:
+        return ()
+    names, allowed = agent.spec.instruction_files, team.outside_files
+    return find_instruction_files(root, root / agent.member.cwd, names, outside_allowed=allowed)
 
 
 def joined(texts: Iterable[str]) -> str:

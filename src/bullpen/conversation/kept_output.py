@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bullpen.clock import sleep
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import BullpenError, NotTheOwner
@@ -27,7 +28,7 @@ async def keeping_output(journal: Journal, running: RunningTurn) -> AsyncIterato
 
 async def _keep_output(journal: Journal, running: RunningTurn) -> None:
     while True:
-        await asyncio.sleep(KEEP_SECONDS)
+        await sleep(KEEP_SECONDS)
         if output := running.take_output():
             try:
                 await journal.state.keep_output(running.turn.id, output)

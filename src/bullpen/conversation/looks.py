@@ -2,10 +2,10 @@
 
 import asyncio
 
+from bullpen.clock import milliseconds
 from bullpen.conversation.events import FilesChanged
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.watched_folder import WatchedFolder
 from bullpen.file_changes import ChangeRecord
 

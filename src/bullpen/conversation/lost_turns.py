@@ -1,8 +1,8 @@
 """What follows from a turn that was lost with its worker: a person decides about it, or the team file has decided."""
 
+from bullpen.clock import milliseconds
 from bullpen.conversation import decisions
 from bullpen.conversation.journal import Journal
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import Store, TurnEnd
 from bullpen.team.team import Limits

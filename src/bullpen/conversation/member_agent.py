@@ -1,15 +1,17 @@
 """MemberAgent: one agent of a team: its CLI, its folder, its permissions."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from bullpen.agents.environment import child_environment
+from bullpen.agents.inline_system_text import refuses_file
 from bullpen.agents.registry import is_known, spec_for
-from bullpen.agents.runner import Reply, run_turn
+from bullpen.agents.runner import Reply, find_program, run_turn
+from bullpen.agents.settings_choice import choose_settings
 from bullpen.agents.spec import AgentSpec, Emit, SessionSpec
 from bullpen.context.agent_types import unknown_type_warning
 from bullpen.context.prompt import AssemblerOutput
@@ -47,6 +49,8 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
     apart: str = ""
     """If that worktree is for one turn only, the turn it was made for."""
     extra: Extra = NOTHING_EXTRA
+    agreed: Callable[[], Collection[str]] = frozenset
+    """Returns the settings in its folder to which people have agreed."""
 
     @property
     def warning(self) -> str:
@@ -60,6 +64,13 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
     def environment(self) -> dict[str, str]:
         """The environment of its program."""
         return child_environment(self.spec, {**self._environment(), **self.extra.env})
+
+    @property
+    def refuses_system_file(self) -> bool:
+        """Whether its program is known to be too old for a file with the system text, so that its prompt has it."""
+        if self.spec.system_file_flag is None or self.is_elsewhere:
+            return False
+        return refuses_file(find_program(self.spec.program, self.environment, self.folder))
 
     @property
     def sessions(self) -> SessionSpec | None:
@@ -97,6 +108,16 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     @property
+    def reads_by_itself(self) -> Collection[str]:
+        """The usual instruction files that its program reads by itself."""
+        permission = self.member.permissions
+        spec = self.spec.with_permissions(permission)
+        if not spec.reads_by_itself(permission, True):
+            return ()
+        choice = choose_settings(spec, permission, self.folder, self.agreed, self.environment)
+        return spec.reads_by_itself(permission, not choice.leaves_out)
+
+    @property
     def announced_instructions(self) -> str:
         """The instruction file of its folder, if that is on another machine."""
         return ""
@@ -123,6 +144,7 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             on_tell=running.on_tell,
             server=running.server,
             asked=running.asked,
+            agreed=self.agreed,
         )
 
     def _environment(self) -> dict[str, str]:
@@ -161,6 +183,7 @@ def agent_for(
     extra: Extra = NOTHING_EXTRA,
     own: Callable[[str, Path], Path] | None = None,
     place: Callable[[Path], Path] = lambda folder: folder,
+    agreed: Callable[[], Collection[str]] = frozenset,
 ) -> MemberAgent:
     """Return an agent of a team whose file is in `root`; UnknownAgent is raised for an unknown type without command.
 
@@ -174,5 +197,6 @@ def agent_for(
     spec = spec_for(member.agent, member.command, name=member.name)
     folder = place((root / member.cwd).absolute())
     if member.workspace == "own" and member.permissions != "read-only" and own is not None:
-        return MemberAgent(member=member, spec=spec, folder=own(member.name, folder), shared=folder, extra=extra)
-    return MemberAgent(member=member, spec=spec, folder=folder, extra=extra)
+        there = own(member.name, folder)
+        return MemberAgent(member=member, spec=spec, folder=there, shared=folder, extra=extra, agreed=agreed)
+    return MemberAgent(member=member, spec=spec, folder=folder, extra=extra, agreed=agreed)

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from bullpen.clock import milliseconds
 from bullpen.conversation import conflicts
 from bullpen.conversation.conflicts import Settling
 from bullpen.conversation.events import FilesChanged, Trouble
@@ -18,7 +19,6 @@ from bullpen.conversation.journal import Journal
 from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import Brought, bring, complete
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.unfinished_changes import UnfinishedChanges
 from bullpen.conversation.unresolved_marks import Marks, UnresolvedMarks

@@ -1,6 +1,5 @@
 """Which process owns a conversation: only that one runs its turns, and only that one writes."""
 
-import asyncio
 import os
 import platform
 import time
@@ -12,6 +11,7 @@ from typing import Literal
 from bullpen.agents import process_tree
 from bullpen.agents.crash_records import end_leftover_processes
 from bullpen.agents.process_tree import end_all_running
+from bullpen.clock import milliseconds, pause, sleep
 from bullpen.errors import ConversationInUse, UnknownConversation
 from bullpen.store.base import Owner, Store
 from bullpen.store.thread import Desk
@@ -37,7 +37,7 @@ def this_process(node: int = 0) -> Owner:
         start_time=identity.start_time if identity else 0,
         boot_id=process_tree.boot_id(),
         host=platform.node(),
-        seen_at=_now(),
+        seen_at=milliseconds(),
         node=node,
     )
 
@@ -77,7 +77,7 @@ async def claim(store: Store, thread: Desk, conversation_id: str, owner: Owner) 
     """
     before, seconds = await thread.do(look, store, conversation_id)
     if seconds:
-        await asyncio.sleep(seconds)
+        await sleep(seconds)
     await thread.do(_take, store, conversation_id, owner, before)
     return (before or owner).seen_at
 
@@ -89,7 +89,7 @@ def owned(store: Store, conversation_id: str) -> Iterator[Owner]:
     end_leftover_processes()
     owner = this_process()
     before, seconds = look(store, conversation_id)
-    time.sleep(seconds)
+    pause(seconds)
     _take(store, conversation_id, owner, before)
     try:
         yield owner
@@ -138,16 +138,12 @@ def _must_be_watched(owner: Owner, store: Store) -> bool:
 
 
 def _was_seen_lately(owner: Owner) -> bool:
-    return abs(_now() - owner.seen_at) < LOST_SECONDS * 1000
+    return abs(milliseconds() - owner.seen_at) < LOST_SECONDS * 1000
 
 
 def _ended_with_the_last_boot(owner: Owner) -> bool:
     """Return whether an owner was on this machine before it was started again."""
     if not hasattr(time, "CLOCK_BOOTTIME"):
         return False
-    booted_at = _now() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    booted_at = milliseconds() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
     return owner.host == platform.node() and owner.seen_at < booted_at
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,10 +1,10 @@
 """Patience with a server that is away: a node waits for it instead of pausing a conversation."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from bullpen.clock import sleep
 from bullpen.conversation.events import Trouble
 from bullpen.conversation.journal import Journal
 from bullpen.errors import StoreBusy, StoreUnreachable
@@ -34,4 +34,4 @@ async def patiently(
                 raise
             logger.warning("not done conversation=%s error=%s", journal.state.conversation_id, error)
             journal.publish(Trouble(text=f"{error} {meanwhile}"))
-        await asyncio.sleep(AGAIN_SECONDS)
+        await sleep(AGAIN_SECONDS)

@@ -1,6 +1,6 @@
 """The prompt for a turn: the message to answer, the conversation before it, the agent's instructions."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.agents.registry import is_known
-from bullpen.context.agent_types import AssemblerSet
-from bullpen.context.assemblers import SHOWN_START
+from bullpen.context.agent_types import KINDS, AssemblerSet
+from bullpen.context.assemblers import SHOWN_START, CodexContextAssembler, ContextAssembler, PlainTextAssembler
 from bullpen.context.builder import PromptInput, build_prompt
 from bullpen.context.manager import ContextManager, StandsFor
 from bullpen.context.prepared import format_addressees
@@ -26,7 +26,7 @@ from bullpen.conversation.memories import digest
 from bullpen.conversation.prepared_turn import PreparedTurn, Seen, SessionPlan, in_session
 from bullpen.conversation.review_words import question
 from bullpen.conversation.summary_prompts import material, reported
-from bullpen.conversation.visible_history import VisibleHistory
+from bullpen.conversation.visible_history import VisibleHistory, tool_guard
 from bullpen.errors import BullpenError
 from bullpen.markers.grammar import read_markers
 from bullpen.memory import MemberMemory, Memory
@@ -88,7 +88,8 @@ class Prompts:
         self._team = team
         self._answered = AnsweredMessages(store, conversation_id, team)
         self._root = root
-        self._assemblers = AssemblerSet()
+        self._is_specified = team.prompts == "specification"
+        self._assemblers = AssemblerSet(as_specified=self._is_specified)
 
     def for_turn(
         self,
@@ -105,7 +106,7 @@ class Prompts:
 
         Nothing of the hidden turns is in it: of those who do the same task, until one of the results is picked.
         """
-        current, hidden_ids = self._answered.by(turn)
+        current, hidden_ids = self._answering(turn)
         rivals = replies_of(self._store, self._conversation_id, hidden)
         pinned_ids = [turn.message_id, *self._requests(turn.message_id, agent.member)]
         if review is None:
@@ -184,7 +185,7 @@ class Prompts:
         blind: BlindRound | None = None,
     ) -> VisibleHistory:
         """Return what the agent of a turn may look up: what could be in its prompt, were that large enough."""
-        current, hidden_ids = self._answered.by(turn)
+        current, hidden_ids = self._answering(turn)
         mask = None
         if blind is not None:
             current, found = self._judged(turn, blind)
@@ -203,6 +204,7 @@ class Prompts:
             hidden_turns=hidden,
             summaries=summaries,
             mask=mask,
+            guard=tool_guard(self._everyone(mask)),
         )
 
     def wants_diff(self, turn: WaitingTurn) -> bool:
@@ -286,7 +288,8 @@ class Prompts:
             added = replace(added, remark=joined([added.remark, "The team task no longer holds."]))
         # Where the system text is not a part of the conversation, the CLI needs it every time.
         knows = instructions.digest == memory.system and agent.spec.assembler.layout.system_header is not None
-        output = self._built(current, agent, NO_INSTRUCTIONS if knows else instructions, source, added)
+        given = replace(NO_INSTRUCTIONS, files=instructions.files, by_itself=instructions.by_itself)
+        output = self._built(current, agent, given if knows else instructions, source, added)
         seen = self._seen_after(current, memory, open_ends, output.report.dropped_ids)
         use = replace(plan.use, has_other_system=instructions.digest != memory.first_system)
         return PreparedTurn(
@@ -352,11 +355,12 @@ class Prompts:
             visibility=member.visibility,
             names=_names_of(member),
             hidden_ids=hidden_ids,
-            pinned_ids=pinned_ids,
-            count_unseen=True,
             left_out=added.left_out,
-            summary=self._standing(current, member, hidden_ids, added.summaries),
         )
+        if self._is_specified:
+            return self._built(current, agent, instructions, context(window_size_override=member.window), added)
+        summary = self._standing(current, member, hidden_ids, added.summaries)
+        context = partial(context, pinned_ids=pinned_ids, count_unseen=True, summary=summary)
         if member.window is None:
             source = context(window_size_override=SMALLEST_WINDOW, window_bytes=member.window_bytes)
         else:
@@ -415,6 +419,8 @@ class Prompts:
                 summary=source.summary,
                 system_instruction_text=instructions.configured,
                 instruction_file_text=instructions.file_text,
+                instruction_files=instructions.files,
+                read_by_itself=instructions.by_itself,
                 instruction_problems=instructions.problems,
                 team_task=source.team_task,
                 team_task_bytes_cut=source.team_task_bytes_cut,
@@ -423,9 +429,9 @@ class Prompts:
                 max_bytes=member.max_bytes,
                 current_from=speaker if self._team.message_header else None,
                 current_to=addressees,
-                names=self._everyone(),
+                names=self._everyone(None if judged is None else judged.mask),
             ),
-            assembler=self._assemblers.of_kind(agent.spec.assembler),
+            assembler=self._assembler_of(agent),
         )
         # Read now: the transaction that stores the report must not read anything.
         ids = tuple(output.report.context_ids)
@@ -435,12 +441,21 @@ class Prompts:
         report = replace(output.report, context_ids=ids, agent_type=agent_type, rivals=added.rivals, blind=who)
         return replace(output, report=report)
 
-    def _everyone(self) -> tuple[str, ...]:
-        """Return everyone who could speak in the prompt: the team, and former members."""
+    def _assembler_of(self, agent: MemberAgent) -> ContextAssembler:
+        """Return what makes an agent's prompts. The specification has plain text for CLIs that it does not know."""
+        if agent.refuses_system_file:
+            return self._assemblers.of_kind(CodexContextAssembler)
+        if not self._is_specified:
+            return self._assemblers.of_kind(agent.spec.assembler)
+        return self._assemblers.of_kind(KINDS.get(agent.spec.name, PlainTextAssembler))
+
+    def _everyone(self, mask: Callable[[str], str] | None = None) -> tuple[str, ...]:
+        """Return everyone who could speak in the prompt: the team, and former members; also by their neutral names."""
         members = (name for member in self._team.members for name in _names_of(member))
         ours = [BULLPEN] if self._team.has_own_voice else []
         speakers = (speaker.role_name for speaker in self._store.speakers(self._conversation_id))
-        return tuple(dict.fromkeys([*members, *ours, *speakers]))
+        names = [*members, *ours, *speakers]
+        return tuple(dict.fromkeys([*names, *(map(mask, names) if mask else ())]))
 
     def _requests(self, message_id: str, member: Member) -> list[str]:
         """Return what people asked for that led to a message: the last such message, and the one that began it all.
@@ -470,7 +485,11 @@ class Prompts:
         return tuple(parts)
 
     def _has_marker(self, turn: WaitingTurn, kind: str) -> bool:
-        return _marker([self._answered.by(turn)[0].message, self._asking(turn)], kind) is not None
+        return _marker([self._answering(turn)[0].message, self._asking(turn)], kind) is not None
+
+    def _answering(self, turn: WaitingTurn) -> tuple[StoredMessage, list[str]]:
+        """Return the message that a turn answers, and the ids of those that it must not see."""
+        return self._answered.latest(turn) if self._is_specified else self._answered.by(turn)
 
     def _asking(self, turn: WaitingTurn) -> ConversationMessage:
         return self._store.message(self._conversation_id, turn.message_id).message

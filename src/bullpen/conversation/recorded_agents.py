@@ -4,7 +4,7 @@ from bullpen.conversation.events import Trouble
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
-from bullpen.conversation.turn_agents import may_change_files
+from bullpen.conversation.turn_agents import is_watched
 
 NOT_RECORDED = (
     "What {} changes in files is not recorded, and cannot be taken back: it is in no pool, so it runs on this node. A "
@@ -22,12 +22,12 @@ class RecordedAgents:
 
     def has(self, agent: MemberAgent) -> bool:
         """Return whether it is recorded what an agent changes."""
-        return may_change_files(agent) and not self._is_beside(agent)
+        return is_watched(agent) and not self._is_beside(agent)
 
     def tell_of(self, agent: MemberAgent) -> None:
         """Tell people, once, of an agent on a node whose changes are not recorded: nobody else would."""
         name = agent.member.name
-        if may_change_files(agent) and self._is_beside(agent) and name not in self._told:
+        if is_watched(agent) and self._is_beside(agent) and name not in self._told:
             self._told.add(name)
             self._journal.publish(Trouble(text=NOT_RECORDED.format(name)))
 

@@ -24,6 +24,8 @@ def remark_for(
     is_one_of_several: bool = False,
 ) -> str:
     """Return what the agent of a turn should know. Reads the store."""
+    if team.prompts == "specification":
+        return ""
     missed = progress.misses.get(turn.member, "") if team.hand_over_note else ""
     summaries = frozenset(summary.number for summary in progress.summaries)
     notes = (

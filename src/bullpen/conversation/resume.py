@@ -14,6 +14,7 @@ from bullpen.conversation.events import (
     Offered,
     Paused,
     PauseKind,
+    ProgramsChanged,
     Unallowed,
     Unapproved,
     Unpicked,
@@ -59,8 +60,9 @@ def opening_events(team: Team, state: ConversationState) -> list[ConversationEve
     rounds = [Unpicked.of(key, one) for key, one in state.progress.rounds.items() if one.state == "asking"]
     reviews = [Unapproved.of(one) for one in state.progress.reviews.values() if one.state == "asking"]
     asks = [Offered.of(turn, ask) for turn, ask in state.progress.asks.items()]
-    undecided = map(undecided_event, state.undecided.values())
-    return [*paused, *budgets, *undecided, *conflicts, *rounds, *reviews, *unallowed, *asks]
+    undecided = [undecided_event(state.undecided[turn]) for turn in state.progress.unwanted if turn in state.undecided]
+    programs = [ProgramsChanged.of(turn, change) for turn, change in state.progress.programs.items()]
+    return [*paused, *budgets, *programs, *undecided, *conflicts, *rounds, *reviews, *unallowed, *asks]
 
 
 def _kind(state: ConversationState) -> PauseKind:

@@ -6,13 +6,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from bullpen.clock import milliseconds
 from bullpen.conversation import decisions, reviews
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.review_words import why_stale
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.watched_folder import WatchedFolder
@@ -79,7 +79,8 @@ class ReviewLoop:
             return False
         match one.state:
             case "building" if not (one.turn or one.rounds or one.is_wanted or self._is_looking):
-                return await self._forget_if_nothing_changed(one)
+                await self._forget_if_nothing_changed(one)
+                return False
             case "built" if not self._must_wait(one):
                 await self._ask_reviewer(one)
             case "judged" if not self._is_looking:
@@ -106,7 +107,7 @@ class ReviewLoop:
 
     async def _ask_reviewer(self, one: Review) -> None:
         at = milliseconds()
-        changed = [await self._files.has_changed(turn) for turn in one.turns]
+        changed = [await self._has_changed(one.builder, turn) for turn in one.turns]
         if not (any(changed) or one.is_wanted or one.rounds):
             await self._journal.commit(reviews.forgotten(self._state, one.builder, at=at))
             return
@@ -121,14 +122,16 @@ class ReviewLoop:
             why = f"{one.reviewer} has been asked {one.most} times, and {one.builder} has changed more."
             await self._journal.commit(reviews.ask_people(self._state, asking(one, why), at=at))
 
-    async def _forget_if_nothing_changed(self, one: Review) -> bool:
+    async def _has_changed(self, builder: str, turn_id: str) -> bool:
+        """Return whether a turn has made something to review: of who is not to edit, what it says."""
+        return not may_change_files(self._agents.of_members[builder]) or await self._files.has_changed(turn_id)
+
+    async def _forget_if_nothing_changed(self, one: Review) -> None:
         """Forget a review that would begin when its builder is done, if there is nothing to review so far."""
         new = [turn for turn in one.turns if turn not in self._changed]
-        self._changed.update([turn for turn in new if await self._files.has_changed(turn)])
-        if not self._changed.isdisjoint(one.turns):
-            return False
-        await self._journal.commit(reviews.forgotten(self._state, one.builder, at=milliseconds()))
-        return True
+        self._changed.update([turn for turn in new if await self._has_changed(one.builder, turn)])
+        if self._changed.isdisjoint(one.turns):
+            await self._journal.commit(reviews.forgotten(self._state, one.builder, at=milliseconds()))
 
     async def _compare(self, one: Review) -> None:
         """Let an approval count, if the files are still those that it was given for."""

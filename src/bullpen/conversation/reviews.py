@@ -16,12 +16,13 @@ from bullpen.markers.grammar import DEFAULT_INTENT, Markers, read_markers
 from bullpen.messages import ConversationMessage, Routing, Speaker
 from bullpen.routing.progress import Progress, counting_again, without_questions
 from bullpen.routing.queue import PUT_FIRST, WaitingTurn
-from bullpen.routing.reviews import Review, ReviewRound, Reviews, asking, judged, review_of, verdict_of
+from bullpen.routing.reviews import OVER, Review, ReviewRound, Reviews, asking, judged, review_of, verdict_of
 from bullpen.routing.router import Asked, Route
 from bullpen.team.team import BULLPEN, Member, Team
 from bullpen.text.names import listed, normalized
 
 ONE_MORE = "one more round"
+AFTER_VERDICT = ("judged", "asking", *OVER)
 SYSTEM = Speaker(role_id=BULLPEN, role_name=BULLPEN, type="system")
 
 
@@ -80,15 +81,24 @@ def follow(team: Team, state: ConversationState, entry: Entry) -> Entry:
     ended = None if entry.ends is None or entry.message is None else state.running.get(entry.ends.turn_id)
     if entry.message is not None and ended is not None and ended.id not in state.progress.apart:
         reviews, drops = _after_reply(team, state, entry, entry.message, ended, reviews)
-    if reviews == progress.reviews and not drops:
+    progress, before = replace(progress, reviews=reviews), progress
+    if _has_verdict(reviews, state.progress.reviews):
+        # A reviewer speaks about the work, not to the person: what the person says next is for the lead.
+        progress = replace(progress, handed_over={})
+    if progress == before and not drops:
         return entry
-    progress = without_questions(replace(progress, reviews=reviews), (turn.id for turn in drops))
+    progress = without_questions(progress, (turn.id for turn in drops))
     return replace(
         entry,
         drops=(*entry.drops, *drops),
         change=replace(entry.change, progress=progress),
         events=(*((Dropped(turns=drops),) if drops else ()), *entry.events),
     )
+
+
+def _has_verdict(now: Reviews, before: Reviews) -> bool:
+    """Return whether a review has just got as far as a verdict, or is over."""
+    return any(one.state in AFTER_VERDICT and before.get(name) != one for name, one in now.items())
 
 
 def _is_in(team: Team, one: Review) -> bool:

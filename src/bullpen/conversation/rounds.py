@@ -58,7 +58,15 @@ def _after(one: Round, entry: Entry, progress: Progress) -> Round:
     one = replace(one, candidates=candidates)
     if one.state == "asking" and one.in_state("waiting"):
         one = replace(one, state="working", why_asked="", is_asked=False)
+    if one.state == "asking" and _is_left(one, progress):
+        return replace(one, state="decided", is_told=False)
     return _judged(one, entry, progress) if one.judge_turn and one.state in ("judging", "asking") else one
+
+
+def _is_left(one: Round, progress: Progress) -> bool:
+    """Return whether a person has skipped every turn of a round in which nobody has a result: nothing is to pick."""
+    open_turns = {one.judge_turn, *(candidate.turn for candidate in one.candidates)}
+    return not one.in_state("done") and open_turns.isdisjoint(progress.undecided)
 
 
 def _candidates_after(one: Candidate, entry: Entry, progress: Progress) -> tuple[Candidate, ...]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,13 @@ from msgspec.structs import replace
 
 from bullpen.agents.asked_time import AskedTime
 from bullpen.agents.dialogue import Ask, Tell, nobody
+from bullpen.clock import milliseconds
 from bullpen.errors import AgentFailed, BullpenError, WorkerLost
 from bullpen.memory import Memory
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import EndState, PackedStream, TurnEnd
 from bullpen.store.packing import StreamPacker
+from bullpen.text.numbers import clock
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import (
     ApprovalAsked,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASKING = "waiting for an answer"
+UNREACHABLE = "cannot reach its server"
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
 # Some agents use a thousand tools in a turn. Nobody scrolls back through more.
 MOST_STEPS = 1_000
@@ -52,10 +54,12 @@ class RunningTurn:
     def __init__(self, turn: WaitingTurn) -> None:
         self.turn = turn
         self.began_at = milliseconds()
-        self.is_left = False
-        """Whether it continues elsewhere although nobody follows it here any more."""
+        self.may_be_left = False
+        """Whether it continues elsewhere although nobody follows it here any more, if it has begun there."""
         self.is_recorded = False
         """Whether the store has recorded that it is running."""
+        self.is_end_stored = False
+        """Whether the store has recorded how it ended."""
         self.remark = ""
         """What people should know when it begins: who stands in for its member, and why."""
         self.model = ""
@@ -84,7 +88,11 @@ class RunningTurn:
         """The tool that it uses now, as far as it says so."""
         self._heard_at = self.began_at
         self.reply = ""
-        """Its final answer, once there is one."""
+        """All that it has said, once it has finished."""
+        self.texts_at: tuple[int, ...] = ()
+        """Where in that each text begins but the first one: between them, it used tools."""
+        self.doubt = ""
+        """Why words may be missing in it."""
         self.ask: Ask = nobody
         """Answers what it asks."""
         self.asks_no_more = "it was taken back"
@@ -101,6 +109,8 @@ class RunningTurn:
         """How long people were asked."""
         self.why_ended = ""
         """Why bullpen itself ended it; empty: it did not."""
+        self.is_cancelled = False
+        """Whether a person has cancelled it: they need not be asked about it."""
         self.reported_at = 0
         """When it last said what it has used, if it has done nothing since: it may be about to end."""
         self._pieces: list[str] = []
@@ -110,6 +120,11 @@ class RunningTurn:
         self._stream: PackedStream | None = None
         self._not_kept = bytearray()
         self._room_to_keep = MOST_KEPT_BYTES
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it continues elsewhere. While the commit that begins it is under way, nobody can say."""
+        return self.may_be_left and self.is_recorded
 
     @property
     def text(self) -> str:
@@ -122,7 +137,7 @@ class RunningTurn:
     def doing_now(self) -> str:
         """What it does, in a few words. One that has been silent for long may wait for something that we do not see."""
         minutes = (milliseconds() - self._heard_at) // 60_000
-        if not minutes or self.doing == ASKING:
+        if not minutes or self.doing == ASKING or self.doing.startswith(UNREACHABLE):
             return self.doing
         silence = f"silent for {minutes} min"
         return f"{self.doing}, {silence}" if self._tool else f"waiting? {silence}"
@@ -161,6 +176,17 @@ class RunningTurn:
                 self.doing = ASKING
             case ApprovalOver():
                 self.doing = "thinking"
+            case Notice(kind="retry", attempts=attempts) if attempts:
+                # One step that counts.
+                if (
+                    attempts > 1
+                    and self.steps
+                    and isinstance(self.steps[-1], Notice)
+                    and self.steps[-1].kind == "retry"
+                ):
+                    self.steps.pop()
+                self.doing = f"{UNREACHABLE}, attempt {attempts} since {clock(event.since)}"
+                self._add_step(event)
             case Notice():
                 self._add_step(event)
             case TodoList():
@@ -170,7 +196,7 @@ class RunningTurn:
             case Usage():
                 self.usage = event
             case Finished():
-                self.reply = event.text
+                self.reply, self.texts_at, self.doubt = event.text, event.texts_at, event.doubt
             case Failed(kind="cancelled"):
                 self._cancelled = event
             case _:
@@ -259,8 +285,3 @@ def how_it_ended(error: BaseException) -> tuple[EndState, Failed | None]:
             # The error is stored and shown, and its text may contain anything.
             message = without_secrets(f"This is a bug in bullpen, sorry: {type(error).__name__}: {error}")
             return "failed", Failed(kind="not_prepared", message=message, hint="Please report it.")
-
-
-def milliseconds() -> int:
-    """Return the time, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000

@@ -1,5 +1,6 @@
 """What follows when a program cannot be used: another one takes the turn, or it waits until one can be."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
@@ -7,13 +8,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from bullpen.agents.reset_times import reset_moment
+from bullpen.agents.sign_in import why_not_ready
+from bullpen.agents.spec import SignInProbe
+from bullpen.clock import milliseconds
 from bullpen.context.history import message_number
 from bullpen.conversation import decisions
 from bullpen.conversation.entry import Change, Entry
 from bullpen.conversation.events import Said
 from bullpen.conversation.journal import Journal
+from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.returned_checks import SYSTEM
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import ConversationState
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.messages import ConversationMessage, Routing
@@ -37,6 +42,8 @@ from bullpen.team.team import Member, Team
 from bullpen.text.numbers import moment
 from bullpen.turn_events import Failed, FailureKind
 
+MOST_PROBE_SECONDS = 5.0
+"""For so long it is asked whether stand-ins are signed in. Who does not answer is tried."""
 HasChanged = Callable[[str], Coroutine[Any, Any, bool]]
 """Whether a turn that has ended changed files, or nobody can say that it did not."""
 
@@ -116,10 +123,22 @@ class StandIns:
         if not await self._may_be_tried_again(running, failure.kind):
             await self._leave_to_people(turn, rests, now)
             return
+        rests |= await self._not_ready(turn, rests, now)
         choice, tried = self._choice(turn, rests, now)
         why = WHY_OF[failure.kind].format(self._agents.chosen(turn))
         build = partial(decisions.stand_in, self._journal.state, turn.id, f"{choice}, since {why}")
         await self._journal.commit_built(lambda: build(rests=rests, tried=tried, at=now))
+
+    async def _not_ready(self, turn: WaitingTurn, rests: Mapping[str, Rest], now: int) -> dict[str, Rest]:
+        """Return rests for the stand-ins of a turn that are not installed or not signed in, so that none is tried."""
+        free = [
+            (program_key(agent.member), agent)
+            for agent in self._agents.stand_ins_of(turn)
+            if not agent.is_elsewhere and _has_rested(rests.get(program_key(agent.member)), now)
+        ]
+        found = await asyncio.gather(*(_why_not_ready(agent) for _, agent in free))
+        whys = zip((key for key, _ in free), found, strict=True)
+        return {key: Rest(why=why, until=now + 1000 * REST_SECONDS[why]) for key, why in whys if why is not None}
 
     async def _may_be_tried_again(self, running: RunningTurn, kind: FailureKind) -> bool:
         """Return whether nobody needs to look at a turn before it is run again: it has changed nothing."""
@@ -143,9 +162,8 @@ class StandIns:
         if after is None or self._agents.is_apart(turn):
             await self._journal.commit(Entry(at=now, change=Change(progress=progress)))
             return
-        is_recorded = may_change_files(self._agents.of(turn))
-        why = f"{turn.member} may have" if is_recorded else f"nobody knows whether {turn.member} has"
-        text = f"{after} does not stand in for {turn.member} by itself: {why} changed files. /retry lets it."
+        member = turn.member
+        text = f"{after} does not stand in for {member} by itself: {member} may have changed files. /retry lets it."
         await self._journal.commit_message(partial(_message, self._journal.state, text, progress, at=now))
 
     def _retries_left(self, turn: WaitingTurn) -> int:
@@ -176,6 +194,23 @@ class StandIns:
         sleeps = wakes(self._team, member, rests, now)
         when = f"waits until {moment(sleeps.until)}" if sleeps is not None else "tried again"
         return when, () if member.stand_in else tried
+
+
+def _has_rested(rest: Rest | None, now: int) -> bool:
+    return rest is None or rest.until <= now
+
+
+async def _why_not_ready(agent: MemberAgent) -> FailureKind | None:
+    spec = agent.spec.with_permissions(agent.member.permissions)
+    # Another program than the CLI's own may have no login, and arguments may name models that need none.
+    is_changed = agent.member.command or agent.member.arguments or agent.extra.arguments
+    spec = replace(spec, sign_in=SignInProbe()) if is_changed else spec
+    try:
+        # Nobody can say anything meanwhile.
+        async with asyncio.timeout(MOST_PROBE_SECONDS):
+            return await why_not_ready(spec, agent.environment, agent.folder)
+    except TimeoutError:
+        return None
 
 
 def _announcement(state: ConversationState, text: str, member: str, by: str, *, message_id: str, at: int) -> Entry:

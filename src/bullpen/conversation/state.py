@@ -49,8 +49,13 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
         """Why it ended, in a sentence."""
         if self.failure is None:
             return "bullpen stopped during this turn. Files may have been changed."
-        hint = self.failure.hint.replace("bullpen explain last ", f"bullpen explain {self.id} ")
-        return replace(self.failure, hint=hint).explanation
+        return replace(self.failure, hint=self.hint).explanation
+
+    @property
+    def hint(self) -> str:
+        """What to do about that; the reason ends with it."""
+        hint = self.failure.hint if self.failure else ""
+        return hint.replace("bullpen explain last ", f"bullpen explain {self.id} ")
 
     @property
     def sentence(self) -> str:

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from bullpen.clock import milliseconds
 from bullpen.conversation import decisions
 from bullpen.conversation.consequences import person_message
 from bullpen.conversation.entry import Entry
 from bullpen.conversation.journal import Journal
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.session_rules import has_own_memory
 from bullpen.conversation.summary_entries import asked_by_itself, asked_in, dropped
 from bullpen.conversation.summary_prompts import not_shown, planned, sizes_after

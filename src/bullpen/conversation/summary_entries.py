@@ -100,7 +100,7 @@ def summed_up(
     )
     note = doubtful_citations(text, asked.covered)
     return (
-        replace(message, extra=mark_of(asked)),
+        replace(message, extra={**(message.extra or {}), **mark_of(asked)}),
         replace(progress, summaries=(*progress.summaries, summary)),
         replace(
             route,

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from bullpen.agents.process_tree import may_use_tools
 from bullpen.approvals import Answer
+from bullpen.clock import milliseconds
 from bullpen.conversation.approvals import Approvals
 from bullpen.conversation.consequences import note
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.prompts import Prompts
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.turn_tools import Around, TurnTools
 from bullpen.conversation.visible_history import VisibleHistory
 from bullpen.errors import UnknownMember

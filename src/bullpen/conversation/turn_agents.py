@@ -5,6 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from bullpen.agents.registry import is_restricted
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.state import ConversationState
 from bullpen.files.worktrees import Worktrees
@@ -65,6 +66,10 @@ class TurnAgents:
         by = self.chosen(turn)
         return "" if by == turn.member else by
 
+    def stand_ins_of(self, turn: WaitingTurn) -> list[MemberAgent]:
+        """Return the stand-ins of a turn's member, in its role."""
+        return [agent for (member, by), agent in self._stand_ins.items() if member == turn.member and by != member]
+
     def forget(self, turn: WaitingTurn) -> None:
         """Forget a turn that has ended."""
         self._chosen.pop(turn.id, None)
@@ -102,3 +107,8 @@ class TurnAgents:
 def may_change_files(agent: MemberAgent) -> bool:
     """Return whether an agent may change files."""
     return agent.member.permissions != "read-only"
+
+
+def is_watched(agent: MemberAgent) -> bool:
+    """Return whether it is recorded what an agent changes: also if it may only read, but nobody can restrict it."""
+    return may_change_files(agent) or not is_restricted(agent.member.agent)

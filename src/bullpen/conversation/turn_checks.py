@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from bullpen.agents.check_run import CheckRun
 from bullpen.agents.runner import to_the_end
 from bullpen.check_results import CheckResult, CheckState
+from bullpen.clock import milliseconds
 from bullpen.conversation.check_places import CheckRunner
 from bullpen.conversation.events import Checked, FilesChanged, Trouble
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.own_workspaces import OwnWorkspaces
+from bullpen.conversation.program_changes import ProgramQuestions, digests_for, with_programs
 from bullpen.conversation.returned_checks import returned, still_red
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord, FolderChanges
@@ -58,6 +59,7 @@ class TurnChecks:
         checks: Sequence[Check],
         runner: CheckRunner,
         own: OwnWorkspaces,
+        programs: ProgramQuestions,
     ) -> None:
         self.running: dict[int, CheckResult] = {}
         """Those that run now, by their numbers."""
@@ -67,6 +69,7 @@ class TurnChecks:
         self._checks = checks
         self._runner = runner
         self._own = own
+        self._programs = programs
         self._ended: dict[str, Ended] = {}
 
     @property
@@ -225,7 +228,11 @@ class TurnChecks:
             check=check.name,
             at=milliseconds(),
             state="begun",
-            changes=FolderChanges(folder=folder.path, before=folder.known),
+            changes=FolderChanges(
+                folder=folder.path,
+                before=folder.known,
+                digests=await asyncio.to_thread(digests_for, folder.workspace, folder.workspace.path_there),
+            ),
         )
         stored = await self._state.in_store(history.add, begun)
         folder.at_work[f"check {stored.number}"] = stored
@@ -241,7 +248,9 @@ class TurnChecks:
             if ended.shared is not None:
                 await asyncio.to_thread(self._own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
+            changes = await asyncio.to_thread(with_programs, folder.workspace, begun.changes, changes)
             done = await self._state.in_store(history.finish, begun, changes)
+            self._programs.note(done)
             if done.changes.files:
                 self._journal.publish(FilesChanged.of(done))
         finally:

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from bullpen.clock import milliseconds
 from bullpen.conversation.check_places import CheckRunner, ChecksHere
 from bullpen.conversation.collision_watch import CollisionWatch
 from bullpen.conversation.conflicts import Settling
@@ -19,10 +20,12 @@ from bullpen.conversation.looks import look_between_turns
 from bullpen.conversation.member_agent import MemberAgent
 from bullpen.conversation.merging import Brought
 from bullpen.conversation.own_workspaces import OwnWorkspaces
+from bullpen.conversation.program_changes import ProgramQuestions, digests_for, turns_to_look_at, with_programs
 from bullpen.conversation.recorded_agents import RecordedAgents
-from bullpen.conversation.running_turn import milliseconds
+from bullpen.conversation.told_apart import ToolTimes
 from bullpen.conversation.turn_agents import TurnAgents, may_change_files
 from bullpen.conversation.turn_checks import TurnChecks
+from bullpen.conversation.undecided_elsewhere import Elsewhere, undecided_elsewhere
 from bullpen.conversation.unfinished_changes import UnfinishedChanges
 from bullpen.conversation.watched_folder import WatchedFolder, all_of
 from bullpen.errors import (
@@ -62,21 +65,29 @@ class TurnFiles:
         self._history = history
         self._agents = agents
         self._folders: dict[Path, WatchedFolder] = {}
+        self._may_be_known = self._state.messages > 0
+        """Whether the store may know folders that are not in memory: not before the first message."""
         self._looked: dict[str, tuple[WatchedFolder, FolderChanges]] = {}
         self._of_turns: dict[str, WatchedFolder] = {}
         self._left_out: dict[str, tuple[LeftOut, ...]] = {}
         """What the look before a turn has left out."""
+        self._tools: dict[str, ToolTimes] = {}
         self._entered: dict[str, WatchedFolder] = {}
         self._merges_into: dict[str, WatchedFolder] = {}
         self._watches: dict[str, CollisionWatch] = {}
         self._ending: set[asyncio.Task[None]] = set()
         """Watches of folders in which nobody works any more."""
         self._recorded = RecordedAgents(journal, history)
-        self._unfinished = UnfinishedChanges(journal, history, self._folders)
+        self.programs = ProgramQuestions(journal)
+        """What people are asked about files that make programs run."""
+        self._unfinished = UnfinishedChanges(journal, history, self._folders, self.programs)
         self.own = OwnWorkspaces(journal, history, agents, self._unfinished)
         # In a fork with files, folders of the team are elsewhere, too.
         original = history.forked.original if history is not None else Path
-        self.checks = TurnChecks(journal, history, checks, runner or ChecksHere(root, original), self.own)
+        self.checks = TurnChecks(
+            journal, history, checks, runner or ChecksHere(root, original), self.own, self.programs
+        )
+        self._has_looked_elsewhere = False
         self.is_bringing = False
         """Whether a picked result is being merged."""
 
@@ -100,10 +111,19 @@ class TurnFiles:
             return {}
         for turn in adopted:
             await self._adopt(self._history, turn)
+        for record in await self._state.in_store(self._history.unasked, turns_to_look_at(self._state.progress)):
+            self.programs.note(record)
         completed = await self._unfinished.complete()
         questions = await self.own.start(completed)
         await self.own.tell_of_marks()
         return questions
+
+    async def undecided_elsewhere(self, turns: Sequence[WaitingTurn]) -> Elsewhere | None:
+        """Return what another conversation waits for before agents may begin in the folders of these turns."""
+        agents = [self._agents.of(turn) for turn in turns]
+        folders = {folder for agent in agents for folder in (agent.folder, agent.shared) if folder is not None}
+        is_first, self._has_looked_elsewhere = not self._has_looked_elsewhere, True
+        return await self._state.read(undecided_elsewhere, folders, self._history, is_first=is_first)
 
     async def look(self, turn: WaitingTurn) -> None:
         """Look at the folder of a turn that is about to begin, if its agent may change files."""
@@ -168,11 +188,16 @@ class TurnFiles:
     async def begin(self, turn: WaitingTurn) -> None:
         """Store what the folder of a turn is that begins now, so that its changes can be found even after a crash."""
         if turn.id in self._looked and self._history is not None:
-            folder, changes = self._looked.pop(turn.id)
+            folder, changes = self._looked[turn.id]
+            place = await asyncio.to_thread(folder.workspace.place_of, self._agents.of(turn).folder)
+            digests = await asyncio.to_thread(digests_for, folder.workspace, place)
+            changes = replace(changes, digests=digests)
             begun = ChangeRecord(
                 kind="turn", turn_id=turn.id, member=turn.member, at=milliseconds(), state="begun", changes=changes
             )
             begun = await self._state.in_store(self._history.add, begun)
+            # Not before it is stored: with a full disk this is tried again.
+            self._looked.pop(turn.id, None)
             self._left_out[turn.id] = folder.left_out
             self._works(self._history, turn, folder, begun)
             if self._agents.of(turn).shared is not None:
@@ -184,7 +209,15 @@ class TurnFiles:
         self._of_turns[turn.id] = folder
         if folder.path not in self._watches:
             self._watches[folder.path] = CollisionWatch(folder.workspace, history, self._journal)
-        self._watches[folder.path].begins(begun, self._agents.of(turn))
+        agent, workspace = self._agents.of(turn), folder.workspace
+        self._watches[folder.path].begins(begun, agent)
+        if len(folder.at_work) > 1:
+            # What another turn has changed is not a person's.
+            for other in folder.at_work:
+                self._tools.pop(other, None)
+        # Nobody here knows when files on another machine changed, and people do not edit in an agent's own worktree.
+        elif agent.spec.stream == "json" and str(workspace.root) == workspace.path_there and agent.shared is None:
+            self._tools[turn.id] = ToolTimes(workspace.path_there, workspace.place_of(agent.folder))
 
     async def _adopt(self, history: FileHistory, turn: WaitingTurn) -> None:
         """Look at what a turn changes that began under another owner, and still runs."""
@@ -209,6 +242,7 @@ class TurnFiles:
         """Forget a turn that continues under another owner, who looks at what it changes."""
         self._looked.pop(turn.id, None)
         self._left_out.pop(turn.id, None)
+        self._tools.pop(turn.id, None)
         self._merges_into.pop(turn.id, None)
         folder, entered = self._of_turns.pop(turn.id, None), self._entered.pop(turn.id, None)
         if folder is not None:
@@ -222,6 +256,8 @@ class TurnFiles:
         folder = self._of_turns.get(turn.id)
         if folder is not None:
             self._watches[folder.path].on_event(turn.id, event)
+        if turn.id in self._tools:
+            self._tools[turn.id].on_event(event)
 
     def after(self, turn: WaitingTurn, *, has_reply: bool, is_checked: bool = False) -> None:
         """Begin to look at what a turn has changed whose agent has ended, and to check it. The next turn there waits.
@@ -278,6 +314,14 @@ class TurnFiles:
         await self.own.end_conflicts()
         return record
 
+    async def put_programs(self, turn_id: str, paths: Collection[str], person: str) -> None:
+        """Put only these files back to what they were before a turn. The journal's lock is held meanwhile."""
+        if self._history is None or not paths:
+            return
+        await self._unfinished.complete_left()
+        put = partial(self._history.put_programs, check=self.check_nobody_works_in)
+        await self._unfinished.put_programs(put, turn_id, paths, person, at=milliseconds())
+
     async def merge_again(self, record: ChangeRecord) -> None:
         """Merge what was brought back into an agent's own workspace; if others edit the shared folder, after that."""
         own = await self.own.brought_back(record)
@@ -321,6 +365,7 @@ class TurnFiles:
     def forget(self, root: Path) -> None:
         """Forget a folder that is not there any more."""
         self._folders.pop(root, None)
+        self._may_be_known = True
 
     def check_nobody_works_in(self, workspace: Files) -> None:
         """Raise FolderInUse if a turn may change files there now. Called in the store's thread."""
@@ -350,7 +395,9 @@ class TurnFiles:
         """Return the folder of this root, with who works in it."""
         workspace = await asyncio.to_thread(history.snapshots.workspace, path)
         if workspace.root not in self._folders:
-            known = await self._state.in_store(history.last_id, str(workspace.root))
+            known = ""
+            if self._may_be_known:
+                known = await self._state.in_store(history.last_id, str(workspace.root))
             self._folders.setdefault(workspace.root, WatchedFolder(workspace, known))
         return self._folders[workspace.root]
 
@@ -358,7 +405,7 @@ class TurnFiles:
         self, history: FileHistory, folder: WatchedFolder, begun: ChangeRecord, *, is_own: bool, stays: bool
     ) -> ChangeRecord | None:
         others = [record.member for turn_id, record in folder.at_work.items() if turn_id != begun.turn_id]
-        left_out = self._left_out.pop(begun.turn_id, ())
+        left_out, tools = self._left_out.pop(begun.turn_id, ()), self._tools.pop(begun.turn_id, None)
         try:
             after = await self._watches[folder.path].look(begun.turn_id)
             if after.is_away:
@@ -368,12 +415,18 @@ class TurnFiles:
             if is_own:
                 await asyncio.to_thread(self.own.seen, begun.member, begun.turn_id, after.id)
             changes = await asyncio.to_thread(folder.workspace.compare, begun.changes.before, after.id)
+            changes = await asyncio.to_thread(with_programs, folder.workspace, begun.changes, changes)
+            if tools is not None:
+                told = partial(tools.told_apart, root=folder.workspace.root)
+                changes = await asyncio.to_thread(told, changes, begun.turn_id, begun.member)
             stayed = stays_note(begun.member, changes) if stays else ""
             # The last look says why.
             known = "" if after.note and changes.note == NOT_KEPT else changes.note
             unknown = after.note_since(left_out)
-            note = " ".join(filter(None, [known, unknown, _at_the_same_time(others), stayed]))
+            beside = _at_the_same_time(others) if changes.files else ""
+            note = " ".join(filter(None, [known, unknown, beside, stayed]))
             done = await self._state.in_store(history.finish, begun, replace(changes, note=note))
+            self.programs.note(done)
             if done.changes.files or note:
                 self._publish(done)
             if not is_own:

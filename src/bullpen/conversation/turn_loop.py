@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bullpen.agents.runner import to_the_end
+from bullpen.clock import milliseconds, sleep
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.context.report import PromptReport
 from bullpen.conversation import decisions
@@ -19,6 +20,7 @@ from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.blind_rounds import reveal
 from bullpen.conversation.budgets import TurnBudgets
 from bullpen.conversation.consequences import agent_reply, turn_begins, turn_ends
+from bullpen.conversation.entry import Entry
 from bullpen.conversation.events import Paused, Quiet, Trouble, TurnEnded, TurnEvent
 from bullpen.conversation.journal import Journal
 from bullpen.conversation.kept_output import keeping_output
@@ -29,8 +31,9 @@ from bullpen.conversation.patience import patiently
 from bullpen.conversation.prepared_turn import PreparedTurn, SessionPlan
 from bullpen.conversation.prompts import Prompts
 from bullpen.conversation.remarks import remark_for
+from bullpen.conversation.reply_markers import reply_markers, text_places, texts_of
 from bullpen.conversation.review_loop import ReviewLoop
-from bullpen.conversation.running_turn import RunningTurn, how_it_ended, milliseconds
+from bullpen.conversation.running_turn import RunningTurn, how_it_ended
 from bullpen.conversation.stand_ins import StandIns
 from bullpen.conversation.summaries import Summaries
 from bullpen.conversation.toolbox import Toolbox, with_notes
@@ -38,7 +41,6 @@ from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_session import TurnSession
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
-from bullpen.markers.grammar import read_markers
 from bullpen.prices.lists import Prices
 from bullpen.routing.blind import blind_of
 from bullpen.routing.budgets import members_spent, that_fit
@@ -50,7 +52,6 @@ from bullpen.routing.rounds import hidden_from, is_judges, round_of
 from bullpen.routing.router import Router
 from bullpen.store.base import PoolOrder, TurnEnd
 from bullpen.team.team import Team
-from bullpen.text.clean import clean_text
 from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished, Notice, Usage, UsageSoFar
 
 logger = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class TurnLoop:
         self._stand_ins = StandIns(team, journal, agents, files.has_changed)
         self.budgets = TurnBudgets(team, journal, self.running, self.tasks)
         """What the turns may still use."""
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.Task[None] | None = None
         self._toolbox = Toolbox(team, router, journal, prompts, approvals, self.running)
         self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
@@ -106,18 +107,25 @@ class TurnLoop:
 
     async def run(self) -> None:
         """Begin every turn that may begin, whenever something has changed."""
-        while True:
-            await self._journal.changed.wait()
-            self._journal.changed.clear()
-            await self._files.own.marks.look()
-            async with self._journal.lock:
-                await self._best_of.advance()
-                await self._reviews.advance()
-                await self._summaries.advance()
-                await reveal(self._journal, self._team)
-                turns = await self._next_turns()
-            for turn in turns:
-                self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
+        try:
+            while True:
+                await self._journal.changed.wait()
+                self._journal.changed.clear()
+                await self._begin_turns()
+        finally:
+            self._wake_at(0)
+
+    async def _begin_turns(self) -> None:
+        await self._files.own.marks.look()
+        async with self._journal.lock:
+            await self._files.programs.ask()
+            await self._best_of.advance()
+            await self._reviews.advance()
+            await self._summaries.advance()
+            await reveal(self._journal, self._team)
+            turns = await self._next_turns()
+        for turn in turns:
+            self.tasks[turn.id] = asyncio.create_task(self._take_turn(turn))
 
     async def prompt_for(self, turn: WaitingTurn) -> AssemblerOutput:
         """Return the prompt that a turn would be given now."""
@@ -145,6 +153,10 @@ class TurnLoop:
     async def _next_turns(self) -> tuple[WaitingTurn, ...]:
         """Take the turns out of the queue that may begin now, beside those that run: none in a pause, or at a limit."""
         state, limits = self._state, self._team.limits
+        if state.progress.programs or self._files.has_last_looks:
+            # Settings and hooks that a turn has written would count for the next agent, even if it may only read.
+            self._become_quiet()
+            return ()
         now = milliseconds()
         asleep, uses = self._stand_ins.asleep(now), await self.budgets.look(now)
         self._wake_at(min([*asleep.values(), *self.budgets.wakes_at(uses, now)], default=0))
@@ -156,8 +168,16 @@ class TurnLoop:
                 self._become_quiet()
             return ()
         if reason := cap_reached(state.progress, limits, now):
-            await self._pause_at_limit(reason)
+            await self._pause(decisions.pause("cap", reason, at=now), reason)
+            return ()
+        try:
+            elsewhere = await self._files.undecided_elsewhere(ready)
+        except StoreError as error:
+            self._pause_in_memory(str(error))
             self._become_quiet()
+            return ()
+        if elsewhere is not None:
+            await self._pause(elsewhere.entry(state.progress, at=now), elsewhere.text)
             return ()
         uncounted = sum(not running.is_recorded for running in self.running.values())
         turns = state.begin(ready[: room_for_turns(state.progress, limits, uncounted)])
@@ -174,7 +194,11 @@ class TurnLoop:
             self._alarm = None
         if moment:
             seconds = max(0.0, (moment - milliseconds()) / 1000) + 0.01
-            self._alarm = asyncio.get_running_loop().call_later(seconds, self._journal.changed.set)
+            self._alarm = asyncio.create_task(self._wake_after(seconds))
+
+    async def _wake_after(self, seconds: float) -> None:
+        await sleep(seconds)
+        self._journal.changed.set()
 
     def adopt(self, turns: tuple[WaitingTurn, ...]) -> None:
         """Follow turns to their ends that run on workers, and that began under another owner."""
@@ -187,7 +211,7 @@ class TurnLoop:
     def leave_what_continues(self) -> None:
         """Do not cancel turns that run on workers, though nobody follows them here any more."""
         for running in self.running.values():
-            running.is_left = running.is_recorded and self._agents.of(running.turn).is_elsewhere
+            running.may_be_left = self._agents.of(running.turn).is_elsewhere
 
     async def _take_turn(self, turn: WaitingTurn, *, is_adopted: bool = False) -> None:
         """Prompt, run, reply. The turn always ends, and viewers get an event that says how."""
@@ -208,6 +232,10 @@ class TurnLoop:
             end = running.end(*how_it_ended(error))
             # Who cancels a turn does not want a program to begin because of it.
             ending, is_checked = partial(self._end_badly, running, end, session), end.state == "failed"
+        if running.may_be_left and not running.is_recorded:
+            # The commit that begins it does not end when this task is cancelled, and places its order.
+            with suppress(asyncio.CancelledError):
+                await to_the_end(self._journal.shielded(_nothing))
         if running.is_left or (agent.member.pool and self._journal.lost is not None):
             self._files.leave(turn)
         else:
@@ -219,7 +247,7 @@ class TurnLoop:
         finally:
             session.leave()
             self._forget(running)
-            if self._journal.lost is None and not running.is_left:
+            if running.is_end_stored:
                 self._agents.of(turn).settled(turn)
             self._agents.forget(turn)
             self._files.own.stored(turn.id)
@@ -233,7 +261,11 @@ class TurnLoop:
         if not agent.member.pool:
             prepared = await session.enter(self._state.progress, partial(self._prepared, turn))
             await self._journal.shielded(lambda: self._begin(running, prepared.output))
-            await self._files.begin(turn)
+            # It has begun, so it cannot be put back into the queue any more.
+            await self._stored(partial(self._files.begin, turn), "The turn begins as soon as that works.")
+            if self._journal.lost is not None:
+                # Nothing runs here for a conversation that another process owns now.
+                raise self._journal.lost
         else:
             enter = partial(session.enter, self._state.progress, partial(self._prepared, turn))
             prepared = await patiently(self._journal, enter)
@@ -331,19 +363,25 @@ class TurnLoop:
 
     async def _reply(self, running: RunningTurn, end: TurnEnd) -> None:
         agent = self._team.member(running.turn.member)
-        text = clean_text(running.reply)
-        markers = read_markers(text)
+        texts = texts_of(running.reply, running.texts_at)
+        if agent.reply == "last":
+            texts = texts[-1:]
+        markers, notes = reply_markers(texts)
+        text = with_notes("".join(texts), markers, running)
         build = partial(
             agent_reply,
-            *(self._team, self._router, self._state, agent, with_notes(text, markers, running)),
+            *(self._team, self._router, self._state, agent, text),
             self._toolbox.with_calls(markers, running),
             turn=running.turn,
             end=end,
             seconds=running.seconds,
             asked=running.asked.seconds,
-            notes=self._toolbox.not_followed(markers, running),
+            notes=(*notes, *self._toolbox.not_followed(markers, running)),
+            doubt=running.doubt,
+            extra=text_places(text, texts),
         )
         stored = await self._journal.commit_message(build)
+        running.is_end_stored = True
         self._files.own.replied(running.turn.id, stored.message.id)
         self._files.checks.replied(running.turn.id, stored.message.id)
         await self._stand_ins.note_quota(running)
@@ -368,13 +406,15 @@ class TurnLoop:
                 self._state.put_back(turn)
                 return
             await self._begin(running, _no_prompt(self._agents.of(turn)))
-        await self._journal.commit(
-            turn_ends(self._state, turn, end, seconds=running.seconds, asked=running.asked.seconds)
-        )
+        is_wanted = running.is_cancelled and not running.why_ended
+        times = {"seconds": running.seconds, "asked": running.asked.seconds}
+        await self._journal.commit(turn_ends(self._state, turn, end, **times, is_wanted=is_wanted))
+        running.is_end_stored = True
         await self._stand_ins.note_quota(running)
         self._forget(running)
-        await retry_if_it_says_so(self._journal, self._team.limits, turn, end)
-        await self._stand_ins.after(running, end.failure)
+        if not is_wanted:
+            await retry_if_it_says_so(self._journal, self._team.limits, turn, end)
+            await self._stand_ins.after(running, end.failure)
 
     def _leave(self, running: RunningTurn) -> None:
         """Forget a turn that can no longer be recorded here: its conversation has another owner, or will have one."""
@@ -413,7 +453,11 @@ class TurnLoop:
             self._state.running.pop(running.turn.id, None)
             self._pause_in_memory(f"The end of turn {running.turn.id} could not be recorded: {error}")
 
-    async def _stored(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _stored(
+        self,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        meanwhile: str = "The reply is kept in memory until it can be stored.",
+    ) -> None:
         """Store something; if the disk is full or fails, try again until it works."""
         closing = self._journal.closing
         for seconds in chain(STORE_RETRY_SECONDS, repeat(STORE_RETRY_SECONDS[-1])):
@@ -425,19 +469,19 @@ class TurnLoop:
                 if self._journal.lost is not None:
                     # It may be stored already: who opens the conversation next sees what is.
                     return None
-                text = f"{error} The reply is kept in memory until it can be stored."
-                self._journal.publish(Trouble(text=text))
+                self._journal.publish(Trouble(text=f"{error} {meanwhile}"))
             if is_last:
                 return None
             with suppress(TimeoutError):
                 await asyncio.wait_for(closing.wait(), seconds)
         return None
 
-    async def _pause_at_limit(self, reason: str) -> None:
+    async def _pause(self, entry: Entry, reason: str) -> None:
         try:
-            await self._journal.commit(decisions.pause("cap", reason, at=milliseconds()))
+            await self._journal.commit(entry)
         except (StoreError, StoreConflict) as error:
             self._pause_in_memory(f"{reason} {error}")
+        self._become_quiet()
 
     def _pause_in_memory(self, text: str) -> None:
         """Pause although that cannot be stored: a conversation that is opened again is paused anyway."""
@@ -496,6 +540,10 @@ def _no_prompt(agent: MemberAgent) -> AssemblerOutput:
     """Return an empty prompt, for an agent whose prompt could not be built."""
     report = PromptReport(agent_type=agent.spec.name, max_bytes=agent.member.max_bytes, section_bytes={})
     return AssemblerOutput(prompt="", report=report)
+
+
+async def _nothing() -> None:
+    """Change nothing: awaiting this waits for all changes before it."""
 
 
 async def _done(task: asyncio.Task[None]) -> None:

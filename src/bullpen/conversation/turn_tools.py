@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from bullpen.approvals import Answer as PersonsAnswer
-from bullpen.conversation.visible_history import VisibleHistory
+from bullpen.conversation.visible_history import VisibleHistory, tool_guard
 from bullpen.errors import BullpenError
 from bullpen.markers.grammar import Addressee
 from bullpen.markers.stripping import strip_all_markers
@@ -209,8 +209,9 @@ class TurnTools:
         self._used("ask", f"asked: {_quoted(question)}")
         answer = await self._around.ask(asked)
         if answer.verdict == "yes":
-            return answer.text or "yes"
-        return f"Not answered: {answer.reason}" if answer.reason else "A person did not want to answer."
+            return tool_guard().guarded(answer.text, has_own_start=False).text or "yes"
+        refused = f"Not answered: {answer.reason}" if answer.reason else "A person did not want to answer."
+        return tool_guard().guarded(refused, has_own_start=True).text
 
     async def _note(self, text: str) -> str:
         if self._around.is_apart():

@@ -129,6 +129,31 @@ def versions_of(records: Sequence[ChangeRecord], turn_id: str) -> tuple[str, dic
     return folder, found
 
 
+def programs_to_undo(
+    records: Sequence[ChangeRecord], turn_id: str, paths: Collection[str]
+) -> list[tuple[ChangeRecord, dict[bytes, FileState | None]]]:
+    """Return in which records a turn changed files that are to be put back, the last one first, and their states."""
+    gone, merged = taken_back(records), turn_id in _merged(records)
+    mine = [
+        record
+        for record in records
+        if record.turn_id == turn_id and _has_files(record) and record.number not in gone
+        # What was brought into the shared folder is taken back there, and comes from there to the agent's own.
+        if record.kind == "merge" or (record.kind in ("turn", "check") and not merged)
+    ]
+    found = [(record, states_before(record, paths)) for record in reversed(mine)]
+    return [(record, states) for record, states in found if states]
+
+
+def states_before(record: ChangeRecord, paths: Collection[str]) -> dict[bytes, FileState | None]:
+    """Return what some files were before a change."""
+    states: dict[bytes, FileState | None] = {}
+    for file in record.changes.files:
+        if file.path in paths or file.renamed_from in paths:
+            states |= _versions(file, new=False)
+    return states
+
+
 def _versions(file: FileChange, *, new: bool) -> dict[bytes, FileState | None]:
     if file.kind != "renamed":
         return {path_of(file): file.new if new else file.old}
@@ -148,6 +173,7 @@ def _inverse(file: FileChange) -> FileChange:
         new=file.old,
         added=file.removed,
         removed=file.added,
+        is_perhaps_a_persons=False,
     )
     if file.kind != "renamed":
         return turned

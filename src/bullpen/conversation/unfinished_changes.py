@@ -7,6 +7,7 @@ from pathlib import Path
 from bullpen.conversation.events import FilesChanged, Trouble
 from bullpen.conversation.file_history import FileChoice, FileHistory
 from bullpen.conversation.journal import Journal
+from bullpen.conversation.program_changes import ProgramQuestions
 from bullpen.conversation.watched_folder import WatchedFolder
 from bullpen.errors import WorkerAway
 from bullpen.file_changes import ChangeRecord
@@ -17,10 +18,17 @@ Put = Callable[..., ChangeRecord]
 class UnfinishedChanges:
     """The begun changes of a conversation, in the folders that its turns use."""
 
-    def __init__(self, journal: Journal, history: FileHistory | None, folders: Mapping[Path, WatchedFolder]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        history: FileHistory | None,
+        folders: Mapping[Path, WatchedFolder],
+        programs: ProgramQuestions,
+    ) -> None:
         self._journal = journal
         self._history = history
         self._folders = folders
+        self._programs = programs
         self.are_left = False
         """Whether some stay begun because their worker is away."""
         # Waiting for another machine must not keep others from the store.
@@ -56,6 +64,16 @@ class UnfinishedChanges:
         self._done(record)
         return record
 
+    async def put_programs(self, put: Callable[..., list[ChangeRecord]], *given: object, at: int) -> None:
+        """Put some files of a turn back, in the same way."""
+        try:
+            records = await self.do(put, *given, at=at)
+        except WorkerAway:
+            self.are_left = True
+            raise
+        for record in records:
+            self._done(record)
+
     def tell(self, begun: ChangeRecord, why: str) -> None:
         """Tell people that it is not known yet what a turn has changed."""
         self.are_left = True
@@ -67,4 +85,6 @@ class UnfinishedChanges:
             if folder.path == record.changes.folder:
                 # So that it is not taken for what people did.
                 folder.known = record.changes.after
+        if record.kind in ("turn", "check"):
+            self._programs.note(record)
         self._journal.publish(FilesChanged.of(record))

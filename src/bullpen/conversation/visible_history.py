@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from bullpen.context.agent_types import KINDS
+from bullpen.context.assemblers import REMARK_START, ContextAssembler, PlainTextAssembler
+from bullpen.context.headings import LineGuard
 from bullpen.context.manager import ContextManager
 from bullpen.conversation.files_in_prompts import is_there, wanted_diff
 from bullpen.conversation.undo_rules import taken_back
@@ -36,6 +39,8 @@ MOST_HITS = 2_000
 """That are looked at for those that it may see."""
 LOOK_BACK = 1_000
 """How many messages back the last change of files is searched for."""
+MESSAGE_STARTS = tuple(f"#{digit}" for digit in range(1, 10))
+"""How the line above a message begins: with its number."""
 
 
 class VisibleHistory:
@@ -53,10 +58,11 @@ class VisibleHistory:
         hidden_turns: Collection[str],
         summaries: Iterable[Summary] = (),
         mask: Callable[[str], str] | None = None,
+        guard: LineGuard | None = None,
     ) -> None:
         """`last` is the number of the message that is answered, and nothing of the hidden ones is shown.
 
-        With a mask, names are hidden in all that is shown.
+        With a mask, names are hidden in all that is shown. The guard protects what only we may write there.
         """
         self.last = last
         self._store = store
@@ -68,19 +74,21 @@ class VisibleHistory:
         hidden = frozenset(map(context.number_of, hidden_ids))
         self._not_for_it = frozenset(one.number for one in summaries if not self._may_have(one, hidden))
         self._mask = mask
+        self._guard = guard or tool_guard()
 
     def read(self, first: int | None, last: int | None, around: int | None) -> tuple[str, str]:
         """Return messages as text, and which those are in a few words."""
         if around is not None:
             first, last = max(around - AROUND, 1), around + AROUND
         if first is None:
-            shown = _that_fit(self._backwards(min(last or self.last, self.last) + 1))[::-1]
+            shown = self._that_fit(self._backwards(min(last or self.last, self.last) + 1))[::-1]
         else:
-            shown = _that_fit(self._forwards(first, min(last or self.last, self.last)))
+            shown = self._that_fit(self._forwards(first, min(last or self.last, self.last)))
         if not shown:
             return f"There are no messages there that you may see. The last one is #{self.last}.", "nothing"
         numbers = [number for number, _ in shown]
-        more = f"\n\n(The last message that you may see is #{self.last}.)" if numbers[-1] < self.last else ""
+        end = f"{REMARK_START}The last message that you may see is #{self.last}.)"
+        more = f"\n\n{end}" if numbers[-1] < self.last else ""
         return "\n\n".join(text for _, text in shown) + more, _range(numbers)
 
     def message(self, number: int, offset: int) -> tuple[str, str]:
@@ -88,10 +96,10 @@ class VisibleHistory:
         found = self._store.messages(self._id, after=number - 1, before=number + 1) if number <= self.last else []
         for stored in self._visible(found):
             content = stored.message.content[offset:]
-            piece = _cut(content, MOST_BYTES)
-            rest = len(content) - len(piece)
-            more = f"\n\n(It has {rest:,} more characters: continue at offset {offset + len(piece)}.)" if rest else ""
-            return f"{_heading(stored)}\n{piece}{more}", f"#{number}"
+            piece, length = self._cut(content, MOST_BYTES)
+            rest = len(content) - length
+            more = f"{REMARK_START}It has {rest:,} more characters: continue at offset {offset + length}.)"
+            return f"{_heading(stored)}\n{piece}" + (f"\n\n{more}" if rest else ""), f"#{number}"
         return f"There is no message #{number} that you may see. The last one is #{self.last}.", "nothing"
 
     def found(self, query: str) -> tuple[str, str]:
@@ -104,7 +112,8 @@ class VisibleHistory:
             return self._found_masked([by_number[number].message_id for number in visible], query)
         if not visible:
             return "Nothing was found.", "nothing"
-        lines = [f"#{number} {by_number[number].speaker.role_name}: {by_number[number].snippet}" for number in visible]
+        found = [(number, by_number[number]) for number in visible]
+        lines = [f"#{number} {one_line(hit.speaker.role_name)}: {one_line(hit.snippet)}" for number, hit in found]
         text = "\n".join(lines[:MOST_FOUND])
         return text, counted(min(len(visible), MOST_FOUND), "message")
 
@@ -120,7 +129,7 @@ class VisibleHistory:
         if not self._may_see_turn(chosen):
             return f"There is no turn {chosen} that you may see.", "nothing"
         diff = wanted_diff(self._store, self._id, chosen, 4 * MOST_BYTES, self._hidden_turns)
-        return self._masked(diff), f"the diff of {chosen}"
+        return self._guard.guarded(self._masked(diff), has_own_start=False).text, f"the diff of {chosen}"
 
     def _found_masked(self, message_ids: Iterable[str], query: str) -> tuple[str, str]:
         """Return messages in which words are as they are shown: what a name finds would tell whose it is."""
@@ -214,39 +223,61 @@ class VisibleHistory:
             return True
         return self._context.may_see(self._member.name, self._names, message_id)
 
+    def _that_fit(self, messages: Iterable[StoredMessage]) -> list[tuple[int, str]]:
+        """Return the first messages for which there is room; each has its number."""
+        shown: list[tuple[int, str]] = []
+        room = MOST_BYTES
+        for stored in messages:
+            text = self._short(stored)
+            room -= byte_length(text)
+            if shown and room < 0:
+                break
+            shown.append((stored.sequence, text))
+        return shown
+
+    def _short(self, stored: StoredMessage) -> str:
+        content = stored.message.content
+        piece, length = self._cut(content, MOST_OF_MESSAGE)
+        rest = len(content) - length
+        more = f"\n{REMARK_START}cut: {rest:,} more characters, with read_message)" if rest else ""
+        return f"{_heading(stored)}\n{piece}{more}"
+
+    def _cut(self, text: str, most: int) -> tuple[str, int]:
+        """Return the beginning of a text as it may be shown, up to a number of bytes, and how much of it that is.
+
+        It is guarded after it was cut, which may open code.
+        """
+        room = most
+        while True:
+            piece = _cut(text, room)
+            guarded = self._guard.guarded(piece, has_own_start=False).text
+            shown = self._guard.closed(guarded)
+            if byte_length(shown) <= most or len(piece) <= 1:
+                return shown, len(piece)
+            room = room * 3 // 5
+
     @property
     def _names(self) -> list[str]:
         return [name for name in (self._member.name, self._member.display_name) if name]
 
 
-def _that_fit(messages: Iterable[StoredMessage]) -> list[tuple[int, str]]:
-    """Return the first messages for which there is room; each has its number."""
-    shown: list[tuple[int, str]] = []
-    room = MOST_BYTES
-    for stored in messages:
-        text = _short(stored)
-        room -= byte_length(text)
-        if shown and room < 0:
-            break
-        shown.append((stored.sequence, text))
-    return shown
-
-
-def _short(stored: StoredMessage) -> str:
-    content = stored.message.content
-    piece = _cut(content, MOST_OF_MESSAGE)
-    rest = len(content) - len(piece)
-    more = f"\n(cut: {rest:,} more characters, with read_message)" if rest else ""
-    return f"{_heading(stored)}\n{piece}{more}"
+def tool_guard(names: Iterable[str] = ()) -> LineGuard:
+    """Return what protects answers of tools: what prompts protect, and lines that begin a message or a remark there."""
+    kinds: list[type[ContextAssembler]] = [*KINDS.values(), PlainTextAssembler]
+    layouts = [kind.layout for kind in kinds]
+    headings = tuple(dict.fromkeys(heading for layout in layouts for heading in layout.headings))
+    starts = [start for layout in layouts for start in layout.line_starts(tuple(names))]
+    speakers = tuple(dict.fromkeys([*starts, *(start.removeprefix("- ") for start in starts), *MESSAGE_STARTS]))
+    return LineGuard(headings, speakers, (REMARK_START,))
 
 
 def _heading(stored: StoredMessage) -> str:
     message = stored.message
-    to = ", ".join(message.routing.resolved_addressees) if message.routing else ""
+    to = one_line(", ".join(message.routing.resolved_addressees)) if message.routing else ""
     when = datetime.fromtimestamp(message.timestamp / 1000, UTC).strftime("%Y-%m-%d %H:%M")
     covered = covered_by(message)
     facts = [
-        f"{message.speaker.role_name}{f' to {to}' if to else ''}",
+        f"{one_line(message.speaker.role_name)}{f' to {to}' if to else ''}",
         covered.summary_of if covered else "",
         f"{when} UTC",
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from bullpen.files.place import find_place
 from bullpen.team.team import Member
 
 MAY_EDIT = frozenset({"edit", "ask", "full"})
@@ -25,10 +26,4 @@ def workspaces(
 
 def workspace_of(folder: Path) -> str:
     """Return the root of the git repository or worktree that a folder is in; without one, the folder."""
-    try:
-        real = folder.resolve()
-        top = next((parent for parent in (real, *real.parents) if (parent / ".git").exists()), real)
-    except (OSError, RuntimeError):
-        # A folder that cannot be looked at; or, for RuntimeError, links in a circle.
-        return folder.absolute().as_posix()
-    return top.as_posix()
+    return find_place(folder).root.as_posix()

@@ -150,7 +150,8 @@ def _seen_only(record: ChangeRecord) -> ChangeRecord:
         **{name: imported_name(getattr(record, name)) for name in ("turn_id", "member", "person", "check")},
         **{name: imported_name(getattr(record, name)) for name in ("other", "other_turn")},
         brings="",
-        changes=replace(changes, before="", after="", files=files, note=note, total=None),
+        # Nobody is asked about files that were changed elsewhere.
+        changes=replace(changes, before="", after="", files=files, note=note, total=None, programs=(), digests=()),
     )
 
 

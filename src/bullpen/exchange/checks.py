@@ -13,7 +13,8 @@ from bullpen.store.base import Store
 from bullpen.team.keys import LONGEST_CHECK_NAME, check_name
 from bullpen.text.clean import one_line
 from bullpen.text.safe import printable
-from bullpen.view.checks import SIGNS, Light, check_light, check_line, check_output
+from bullpen.view.activity import Light
+from bullpen.view.checks import SIGNS, check_light, check_line, check_output
 
 MESSAGES_AT_ONCE = 200
 MOST_OUTPUT = 64 * 1024

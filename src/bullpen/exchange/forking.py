@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from bullpen.approvals import ApprovalRecord
 from bullpen.check_results import CheckResult
+from bullpen.clock import milliseconds
 from bullpen.context.history import message_number
 from bullpen.conversation.files_to_fork import FilesHere, FilesToFork, FindFiles
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.errors import BullpenError
 from bullpen.exchange.approvals import all_approvals
 from bullpen.exchange.changes import all_changes
@@ -24,7 +24,7 @@ from bullpen.exchange.new_conversations import fill, fill_approvals, fill_change
 from bullpen.file_changes import ChangeRecord
 from bullpen.memory import MemberMemory
 from bullpen.messages import ConversationMessage, Speaker
-from bullpen.routing.progress import Progress
+from bullpen.routing.progress import ProgramChange, Progress
 from bullpen.routing.summaries import covered_by
 from bullpen.store.base import StateChange, Store, StoredConversation
 from bullpen.text.numbers import counted
@@ -99,6 +99,7 @@ def fork_conversation(
             person=end.person,
             handed_over=end.handed_over,
             borrowed=_sessions(store, original, last),
+            programs=_undecided(store, fork_id, before),
             forgotten=before.forgotten,
             summaries=tuple(one for one in before.summaries if one.number <= last),
             forked=forked,
@@ -191,6 +192,12 @@ def _messages(store: Store, conversation_id: str, last: int) -> Iterator[Convers
 def _changes(store: Store, conversation_id: str, last: int) -> Iterator[ChangeRecord]:
     """Yield what changed up to a message. What is only begun is finished in the other conversation, and there only."""
     return (record for record in all_changes(store, conversation_id, last=last) if record.state == "done")
+
+
+def _undecided(store: Store, fork_id: str, before: Progress) -> dict[str, ProgramChange]:
+    """Return what people are asked in the original about files that copied turns have changed, and nothing else."""
+    copied = {record.turn_id for record in store.changes(fork_id, turn_ids=[*before.programs], patches=False)}
+    return {turn_id: one for turn_id, one in before.programs.items() if turn_id in copied}
 
 
 def _checks(store: Store, conversation_id: str, last: int) -> Iterator[CheckResult]:

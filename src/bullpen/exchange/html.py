@@ -1,6 +1,5 @@
 """A conversation as one self-contained HTML page: no scripts, no requests, light and dark, readable on a phone."""
 
-import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -11,11 +10,14 @@ from bullpen.exchange.approvals import ShownApproval
 from bullpen.exchange.changes import ShownChanges
 from bullpen.exchange.checks import ShownCheck
 from bullpen.exchange.formatting import addressees_of, all_entries, sender_of, utc_time
+from bullpen.exchange.visible import visible
 from bullpen.markers.stripping import text_for_people
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted, spent
-from bullpen.view.listing import title_of
+from bullpen.view.activity import Activity
+from bullpen.view.chips import chips
+from bullpen.view.listing import conversation_activity, title_of
 from bullpen.view.messages import NOTE, ShownMessage, is_note, kind_words, rebuilt_words
 from bullpen.view.turn_lookup import turn_that_said
 from bullpen.view.unanswered import UnansweredTurn
@@ -23,14 +25,11 @@ from bullpen.view.unanswered import UnansweredTurn
 STYLE = Path(__file__).with_name("export.css")
 COLOURS = 6
 
-# HTML does not allow them, and they would affect a terminal that prints the file.
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-
 
 def html_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     """Yield a conversation piece by piece."""
     colours: dict[str, int] = {}
-    yield _beginning(store.conversation(conversation_id))
+    yield _beginning(store.conversation(conversation_id), conversation_activity(store, conversation_id))
     for entry in all_entries(store, conversation_id):
         if isinstance(entry, ShownChanges | ShownCheck | ShownApproval):
             yield _between(entry)
@@ -52,13 +51,14 @@ def _agent_of(entry: ShownMessage | UnansweredTurn) -> str:
     return entry.message.speaker.role_id if entry.message.speaker.type == "ai" else ""
 
 
-def _beginning(conversation: StoredConversation) -> str:
+def _beginning(conversation: StoredConversation, now: Activity) -> str:
     title = _shown(title_of(conversation.title, conversation.first_words))
     facts = (
         conversation.id,
         f"Team {one_line(conversation.team)}",
         utc_time(conversation.started_at),
         counted(conversation.messages, "message"),
+        f"{now.sign} {now.word}",
     )
     task, style = conversation.team_task, STYLE.read_text(encoding="utf-8")
     return f"""<!doctype html>
@@ -94,6 +94,8 @@ def _article(stored: ShownMessage, turn: Turn | None, colours: Mapping[str, int]
     colour = f" c{colours[message.speaker.role_id]}" if message.speaker.role_id in colours else ""
     heading = _named(name)
     heading += f'<span class="to">to <bdi>{_shown(to)}</bdi></span>' if to else ""
+    for one in chips(message):
+        heading += f'<span class="chip {one.light}">{one.sign} {_shown(one.words)}</span>'
     heading += f'<span class="to">{NOTE}</span>' if is_note(message) else ""
     heading += f'<span class="to">{kind}</span>' if (kind := kind_words(message)) else ""
     # The addressees are above it.
@@ -111,7 +113,7 @@ def _unanswered(turn: UnansweredTurn, colours: Mapping[str, int]) -> str:
     said = f'<div class="said" dir="auto">{_rendered(turn.said)}</div>\n' if turn.said else ""
     return (
         f'<article class="ai unanswered c{colours[turn.member]}">\n<h2>{_named(one_line(turn.member))}</h2>\n'
-        f"<details><summary>{_shown(one_line(turn.heading))}</summary>\n<p>{_shown(turn.reason)}</p>\n"
+        f"<details><summary>{_shown(one_line(turn.signed))}</summary>\n<p>{_shown(turn.reason)}</p>\n"
         f"{f'<ul>{steps}</ul>' if steps else ''}{said}</details>\n</article>\n"
     )
 
@@ -123,7 +125,7 @@ def _changes(changes: ShownChanges) -> str:
 
     files = "".join(f"<li><bdi><code>{_shown(path)}</code></bdi> {_shown(about)}</li>" for path, about in changes.files)
     notes = "".join(f"<p>{_shown(note)}</p>\n" for note in changes.notes)
-    patch = f'<pre class="code" tabindex="0"><code>{highlighted(changes.patch, "diff")}</code></pre>\n'
+    patch = f'<pre class="code" tabindex="0"><code>{highlighted(visible(changes.patch), "diff")}</code></pre>\n'
     return (
         f'<div class="changes{" of-reply" if changes.is_of_reply else ""}"><details>'
         f"<summary>{_shown(changes.heading)}</summary>\n"
@@ -169,7 +171,7 @@ def _rendered(text: str) -> str:
     # Nothing else needs what this imports, and commands start faster without.
     from bullpen.exchange.rendering import rendered_markdown
 
-    return rendered_markdown(_CONTROLS.sub("\ufffd", text))
+    return rendered_markdown(visible(text))
 
 
 def _rebuilt(stored: ShownMessage) -> str:
@@ -193,4 +195,4 @@ def _words(name: str) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    return escape(_CONTROLS.sub("\ufffd", text))
+    return escape(visible(text))

@@ -15,7 +15,9 @@ from bullpen.markers.blocks import BlockReader
 from bullpen.store.base import Store, StoredConversation
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import counted
-from bullpen.view.listing import title_of
+from bullpen.view.activity import Activity
+from bullpen.view.chips import chips
+from bullpen.view.listing import conversation_activity, title_of
 from bullpen.view.messages import NOTE as NOBODY_ASKED
 from bullpen.view.messages import ShownMessage, is_note, kind_words, rebuilt_words
 from bullpen.view.unanswered import UnansweredTurn
@@ -34,7 +36,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
 def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
     """Yield a conversation piece by piece."""
-    yield _beginning(store.conversation(conversation_id))
+    yield _beginning(store.conversation(conversation_id), conversation_activity(store, conversation_id))
     for entry in all_entries(store, conversation_id):
         match entry:
             case UnansweredTurn():
@@ -49,9 +51,10 @@ def markdown_pieces(store: Store, conversation_id: str) -> Iterator[str]:
                 yield _message(entry)
 
 
-def _beginning(conversation: StoredConversation) -> str:
+def _beginning(conversation: StoredConversation, now: Activity) -> str:
     time = utc_time(conversation.started_at)
     about = f"Team {_plain(one_line(conversation.team))} · {time} · {counted(conversation.messages, 'message')}"
+    about += f" · {now.sign} {now.word}"
     title = one_line(title_of(conversation.title, conversation.first_words))
     lines = [f"# {_plain(title)}", "", f"{conversation.id} · {about}", "", NOTE, ""]
     if conversation.team_task:
@@ -62,6 +65,7 @@ def _beginning(conversation: StoredConversation) -> str:
 def _message(stored: ShownMessage) -> str:
     to = addressees_of(stored.message)
     names = _plain(sender_of(stored.message)) + (f" → {_plain(to)}" if to else "")
+    names += "".join(f" · {one.sign} {_plain(one.words)}" for one in chips(stored.message))
     names += f" ({NOBODY_ASKED})" if is_note(stored.message) else ""
     names += f" ({kind})" if (kind := kind_words(stored.message)) else ""
     time = utc_time(stored.message.timestamp)
@@ -72,7 +76,11 @@ def _message(stored: ShownMessage) -> str:
 
 def _unanswered(turn: UnansweredTurn) -> str:
     """Return a turn without a reply: how it ended, what it had said, and what it did."""
-    lines = [f"\n### {_plain(one_line(turn.member))}, {turn.heading}", "", _plain(one_line(turn.reason))]
+    lines = [
+        f"\n### {_plain(one_line(turn.member))}, {turn.signed}",
+        "",
+        _plain(one_line(turn.reason)),
+    ]
     lines += ["", *(f"- {_plain(one_line(line))}" for line in turn.done)] if turn.done else []
     lines += ["", quoted(turn.said)] if turn.said else []
     return "\n".join([*lines, ""])

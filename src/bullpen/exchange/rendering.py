@@ -103,7 +103,9 @@ def _table(renderer: RendererHTML, tokens: Sequence[Token], index: int, options:
 
 def _cell(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     # The alignment would be a style, which pages do not allow.
-    tokens[index].attrs.pop("style", None)
+    _, _, side = str(tokens[index].attrs.pop("style", "")).partition("text-align:")
+    if side in ("center", "right"):
+        tokens[index].attrSet("class", f"to-{side}")
     return str(renderer.renderToken(tokens, index, options, env))
 
 

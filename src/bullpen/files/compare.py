@@ -1,6 +1,9 @@
 """Two trees compared: which files changed, how, and the patch; what is in it is kept from then on."""
 
+from msgspec import Struct
+
 from bullpen.file_changes import FileChange, FileKind, FileState
+from bullpen.files.beside import is_beside, read_beside
 from bullpen.files.git import GitFailed
 from bullpen.files.paths import folders_above, path_before, path_of, shown
 from bullpen.files.repository import Repository
@@ -11,15 +14,37 @@ DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv")
 KINDS: dict[str, FileKind] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed", "T": "mode", "M": "changed"}
 
 
-def compare_folders(repository: Repository, before: str, after: str) -> tuple[tuple[FileChange, ...], bool]:
-    """Return the files that differ, and whether some are told as renamed; raises GitFailed."""
+class Compared(Struct, frozen=True):
+    """The files that differ between two trees."""
+
+    differing: tuple[FileChange, ...]
+    """In git's order, with those beside."""
+    has_renames: bool = True
+    """Whether some may be told as renamed."""
+    beside: tuple[bytes, ...] = ()
+    """Those of them that were beside one of the trees: they were there, and are not a change."""
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """What has changed."""
+        alone = frozenset(self.beside)
+        return tuple(file for file in self.differing if path_of(file) not in alone)
+
+
+def compare_folders(repository: Repository, before: str, after: str) -> Compared:
+    """Return the files that differ; raises GitFailed."""
     files = compare_trees(repository, before, after)
+    beside = read_beside(repository, before) | read_beside(repository, after)
+    if any(is_beside(path, beside) for file in files for path in {path_of(file), path_before(file)}):
+        files = compare_trees(repository, before, after, renames=False)
+        alone = tuple(path for file in files if is_beside(path := path_of(file), beside))
+        return Compared(files, has_renames=False, beside=alone)
     paths = {folder for file in files for folder in folders_above(path_of(file))}
     for file in files:
         # git cannot apply a patch in which a link moves away and a folder comes in its place.
         if file.kind == "renamed" and not paths.isdisjoint((path_of(file), path_before(file))):
-            return compare_trees(repository, before, after, renames=False), False
-    return files, True
+            return Compared(compare_trees(repository, before, after, renames=False), has_renames=False)
+    return Compared(files)
 
 
 def compare_trees(repository: Repository, before: str, after: str, *, renames: bool = True) -> tuple[FileChange, ...]:

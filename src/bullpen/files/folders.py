@@ -26,6 +26,12 @@ class Files(Protocol):
     def snapshot(self) -> Snapshot:
         """Keep all files as they are now; never fails, and says in a note what is not known."""
 
+    def program_digests(self, folders: Sequence[str] = ()) -> dict[str, str]:
+        """Return what files are now that make programs run, also in these folders below the root; never fails.
+
+        A snapshot may have them or not.
+        """
+
     def compare(self, before: str, after: str) -> FolderChanges:
         """Return what changed between two snapshots, given by their ids; never fails, and says what is not known."""
 

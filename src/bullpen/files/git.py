@@ -1,18 +1,21 @@
 """Running git on a repository of ours: with nobody's settings, hooks, filters or programs but its own."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 from typing import IO, cast
+
+from bullpen.config import program_path
+from bullpen.files.time_limit import limited
 
 MOST_SECONDS = 600.0
 LONGEST_REASON = 300
 CHUNK_BYTES = 1024 * 1024
-CANNOT_OPEN = b"warning: could not open directory"
+CANNOT_OPEN = re.compile(rb"^warning: could not open directory '(.*?)/?': ", re.MULTILINE | re.DOTALL)
 # The repository is ours and says the same; here it cannot be forgotten.
 ALWAYS = (
     *("--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
@@ -36,8 +39,7 @@ class GitFailed(Exception):
 
 def find_git() -> str | None:
     """Return the path of git; never one in a folder that depends on where we are."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return shutil.which("git", path=os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()))
+    return shutil.which("git", path=program_path())
 
 
 def persons_setting(program: str, git_dir: Path, name: str) -> str:
@@ -65,8 +67,8 @@ class Git:
     def __init__(
         self, program: str, git_dir: Path, *, root: Path, index: Path | None = None, borrowed: Sequence[Path] = ()
     ) -> None:
-        self.cannot_open = False
-        """Whether a folder could not be looked into."""
+        self.cannot_open: set[bytes] = set()
+        """The folders that could not be looked into."""
         self.inherited: tuple[int, ...] = ()
         """Open files that git gets, too."""
         self._program = program
@@ -93,23 +95,19 @@ class Git:
                 stdin.write(given)
                 stdin.seek(0)
             with self._process(arguments, stdin if isinstance(given, bytes) else given, words) as process:
-                timer = Timer(MOST_SECONDS, process.kill)
-                timer.daemon = True
-                timer.start()
                 try:
-                    output = cast("IO[bytes]", process.stdout)
-                    yield output
-                    is_read = not output.read(1)
-                    if not is_read:
-                        process.kill()
-                    code = process.wait()
+                    with limited(process, MOST_SECONDS):
+                        output = cast("IO[bytes]", process.stdout)
+                        yield output
+                        is_read = not output.read(1)
+                        if not is_read:
+                            process.kill()
+                        code = process.wait()
                 finally:
-                    timer.cancel()
                     process.kill()
             words.seek(0)
-            # Another thread may have noted it meanwhile, so it is never set back.
-            if CANNOT_OPEN in words.read(CHUNK_BYTES):
-                self.cannot_open = True
+            # Another thread may have noted some meanwhile, so they are never set back.
+            self.cannot_open.update(CANNOT_OPEN.findall(words.read(CHUNK_BYTES)))
             if is_read and code:
                 raise GitFailed(f"git {_command(arguments)}: {_reason(words, code)}")
 

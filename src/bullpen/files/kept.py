@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bullpen.errors import FilesNotKept
 from bullpen.file_changes import FolderChanges
+from bullpen.files.beside import beside_note
 from bullpen.files.compare import checked_tree, compare_folders
 from bullpen.files.git import GitFailed, find_git
 from bullpen.files.patch import write_patch
@@ -27,10 +28,16 @@ def compare_kept(home: Path, folder: str, before: str, after: str) -> FolderChan
     if not repository.folder.is_dir():
         raise FilesNotKept(folder, "nothing of it is kept any more")
     try:
-        files, has_renames = compare_folders(repository, checked_tree(before), checked_tree(after))
-        patch = write_patch(repository, before, after, files, renames=has_renames)
+        compared = compare_folders(repository, checked_tree(before), checked_tree(after))
+        patch = write_patch(repository, before, after, compared)
     except (GitFailed, OSError) as error:
         raise FilesNotKept(folder, str(error)) from error
     return FolderChanges(
-        folder=folder, before=before, after=after, files=patch.files, patch=patch.text, patch_is_cut=patch.is_cut
+        folder=folder,
+        before=before,
+        after=after,
+        files=patch.files,
+        patch=patch.text,
+        patch_is_cut=patch.is_cut,
+        note=beside_note(compared.beside),
     )

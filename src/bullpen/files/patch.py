@@ -1,6 +1,6 @@
 """The patch from one tree to another, as git writes it: bounded, and as text that gives every byte."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from io import BytesIO
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bullpen.file_changes import MOST_PATCH_BYTES, FileChange
 from bullpen.files import as_binary
-from bullpen.files.compare import DIFF
+from bullpen.files.compare import DIFF, Compared
 from bullpen.files.git import Git
 from bullpen.files.paths import path_before, path_of
 from bullpen.files.repository import Repository
@@ -32,13 +32,14 @@ class Patch(Struct, frozen=True):
     is_cut: bool
 
 
-def write_patch(
-    repository: Repository, before: str, after: str, files: Sequence[FileChange], *, renames: bool
-) -> Patch:
-    """Return the patch for files as compare_folders() returned them; raises GitFailed."""
-    parts = _parts(repository.git(), before, after, "--find-renames" if renames else "--no-renames")
-    texts = {number: [next(parts, None) for _ in range(_part_count(file))] for number, file in enumerate(files)}
+def write_patch(repository: Repository, before: str, after: str, compared: Compared) -> Patch:
+    """Return the patch for what compare_folders() returned, without what was beside; raises GitFailed."""
+    parts = _parts(repository.git(), before, after, "--find-renames" if compared.has_renames else "--no-renames")
+    alone = frozenset(compared.beside)
+    read = [(file, [next(parts, None) for _ in range(_part_count(file))]) for file in compared.differing]
     parts.close()
+    files = [file for file, _ in read if path_of(file) not in alone]
+    texts = dict(enumerate(some for file, some in read if path_of(file) not in alone))
     binary = set()
     for number, file in enumerate(files):
         texts[number] = [part and _with_plain_names(file, part) for part in texts[number]]

@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from msgspec import Struct
 
 LONGEST_POINTER = 4096
 MOST_CONFIG_BYTES = 1024 * 1024
+_HEAD = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 
 
 class Place(Struct, frozen=True):
@@ -40,7 +42,7 @@ class Place(Struct, frozen=True):
 
 
 def find_place(folder: Path) -> Place:
-    """Return the work tree that a folder is in, else the folder itself."""
+    """Return the work tree that a folder is in, else the folder itself. As git does, look no further than a file."""
     folder = Path(os.path.realpath(folder))
     for root in (folder, *folder.parents):
         if ".git" in folder.relative_to(root).parts:
@@ -48,37 +50,64 @@ def find_place(folder: Path) -> Place:
         git_dir = git_dir_of(root)
         if git_dir is not None:
             return place_of(root, git_dir)
+        if os.path.isfile(root / ".git"):  # noqa: PTH113 - also where we may not look
+            break
     return Place(folder)
 
 
 def place_of(root: Path, git_dir: Path) -> Place:
     """Return the place of a work tree whose git folder is known."""
-    common = _pointed(git_dir / "commondir", "") or git_dir
+    common = _common(git_dir)
     return Place(root, git_dir, common, _is_sha256(common))
+
+
+def _common(git_dir: Path) -> Path:
+    return _pointed(git_dir / "commondir", "") or git_dir
 
 
 def git_dir_of(folder: Path) -> Path | None:
     """Return the git folder of a work tree; None if the folder is not the top of one."""
     git = folder / ".git"
     try:
-        if git.is_dir():
-            return git if (git / "HEAD").is_file() or (git / "HEAD").is_symlink() else None
-        return _pointed(git, "gitdir:") if git.is_file() else None
+        found = _pointed(git, "gitdir:") if git.is_file() else git
+        return None if found is None or flaw_of(found) else found
     except OSError:
         return None
+
+
+def flaw_of(git_dir: Path) -> str:
+    """Return why git does not take a folder for a git folder; nothing if it does."""
+    if not _is_head(git_dir / "HEAD"):
+        return "has no valid HEAD"
+    missing = (name for name in ("objects", "refs") if not (_common(git_dir) / name).is_dir())
+    return next((f"has no folder {name}" for name in missing), "")
+
+
+def _is_head(file: Path) -> bool:
+    """Return whether a file names a branch or a commit."""
+    try:
+        if file.is_symlink():
+            return str(file.readlink()).startswith("refs/")
+        return file.is_file() and _HEAD.match(_beginning(file)) is not None
+    except OSError:
+        return False
 
 
 def _pointed(file: Path, prefix: str) -> Path | None:
     """Return the folder that a small file points to."""
     try:
-        with file.open("rb") as opened:
-            text = os.fsdecode(opened.read(LONGEST_POINTER)).rstrip("\r\n")
+        text = os.fsdecode(_beginning(file)).rstrip("\r\n")
     except OSError:
         return None
     if not text.startswith(prefix) or "\0" in text:
         return None
     target = Path(os.path.realpath(file.parent / text[len(prefix) :].strip()))
     return target if target.is_dir() else None
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(LONGEST_POINTER)
 
 
 def _is_sha256(common_dir: Path) -> bool:

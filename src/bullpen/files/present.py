@@ -5,7 +5,6 @@ import errno
 import hashlib
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -104,8 +103,8 @@ class Folder:
 def parts_of(path: bytes) -> list[bytes]:
     """Return the parts of a path; raises OSError for one that leads elsewhere, or into somebody's git folder."""
     parts = path.split(b"/")
-    names = {part.lower() for part in parts} if sys.platform == "darwin" else set(parts)
-    if b"\0" in path or not names.isdisjoint((b"", b".", b"..", b".git")):
+    # Some file systems take upper and lower case for the same, and git refuses .GIT everywhere.
+    if b"\0" in path or not {b"", b".", b"..", b".git"}.isdisjoint(path.lower().split(b"/")):
         raise PermissionError(errno.EPERM, "it is not a path that may be written", os.fsdecode(path))
     return parts
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from bullpen.files.beside import FOLDER as BESIDE
 from bullpen.files.git import Git, find_git
 from bullpen.files.keep import missing_objects
 from bullpen.files.own_paths import FOLDER as WORKTREES
@@ -77,6 +78,7 @@ def _shrink(family: Path, program: str, wanted: set[str], folders: set[str]) -> 
     if not any((family / "roots").iterdir()):
         shutil.rmtree(family)
     elif (family / "config").exists():
+        _remove_beside(family, wanted)
         needed = _needed(family, program, wanted, _borrowed(family, folders))
         _remove_files(family, needed)
         _remove_from_packs(family, Git(program, family, root=family), needed)
@@ -94,6 +96,15 @@ def _needed(family: Path, program: str, wanted: set[str], borrowed: list[Path]) 
     git = Git(program, family, root=family, borrowed=borrowed)
     ids -= missing_objects(git, ids)
     return set(git.run(*WALK, given="".join(f"{one}\n" for one in sorted(ids)).encode()).decode().split())
+
+
+def _remove_beside(family: Path, wanted: set[str]) -> None:
+    """Remove what was beside snapshots that nobody needs, and that are not the last of their root."""
+    for root in (family / "roots").iterdir():
+        last = ids_in((root / "tree").read_bytes()) if (root / "tree").exists() else set()
+        for file in (root / BESIDE).glob("*"):
+            if file.name not in wanted | last:
+                file.unlink()
 
 
 def _remove_files(family: Path, needed: set[str]) -> None:

@@ -3,12 +3,12 @@
 import os
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from msgspec import Struct
 
 from bullpen.file_changes import FileState
+from bullpen.files.beside import write_beside
 from bullpen.files.git import Git, GitFailed
 from bullpen.files.paths import shown
 from bullpen.files.repository import Repository
@@ -24,6 +24,7 @@ MOST_NESTED = 1000
 FEW = 3
 PLACEHOLDER = b".bullpen-placeholder"
 GONE = b"D"
+CLOSED = "Some folders cannot be opened, so changes there are not known."
 EXCLUDE_FROM = "--exclude-from="
 CHECK_IGNORE = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--no-index", "--")
 
@@ -123,7 +124,7 @@ def _taken(repository: Repository) -> Snapshot:
     tree = repository.last_tree()
     unread = [] if repository.is_seeded else seed(repository)
     unread += tracked_but_ignored(repository)
-    new, stale, note = _look(repository)
+    new, stale, closed = _look(repository)
     large = _too_large(repository, new, stale, unread)
     paths = [path for path in dict.fromkeys((*unread, *new)) if path not in large]
     stale = {path: letter for path, letter in stale.items() if path not in large}
@@ -134,6 +135,8 @@ def _taken(repository: Repository) -> Snapshot:
             tree = repository.git().run("write-tree", "--missing-ok").decode().strip()
         repository.remember_tree(tree)
     left_out = tuple(_left_out(repository, path, is_large=path in large) for path in (*large, *unreadable))
+    write_beside(repository, tree, (*large, *unreadable, *closed))
+    note = CLOSED if closed else ""
     return Snapshot(id=tree, note=" ".join(filter(None, [note, _note(left_out)])), left_out=left_out)
 
 
@@ -145,13 +148,13 @@ def _left_out(repository: Repository, path: bytes, *, is_large: bool) -> LeftOut
     return LeftOut(path, is_large, status.st_size, status.st_mtime_ns)
 
 
-def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes], str]:
-    """Return the files that are not in our index, those that may differ with git's letter for how, and a note."""
+def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes], list[bytes]]:
+    """Return the files that are not in our index, those that may differ with git's letter, and closed folders."""
     git = repository.git()
-    with ThreadPoolExecutor(1) as beside:
-        differing = beside.submit(git.run, "diff-files", "--raw", "-z", "--ignore-submodules=all")
+    # The two run beside each other.
+    with git.started("diff-files", "--raw", "-z", "--ignore-submodules=all") as differing:
         new = _others(repository, git)
-        parts = differing.result().split(b"\0")
+        parts = differing.read().split(b"\0")
     stale = {path: words[-1:] for words, path in zip(parts[:-1:2], parts[1::2], strict=True)}
     nested = [path for path in new if path.endswith(b"/")]
     if nested:
@@ -159,7 +162,7 @@ def _look(repository: Repository) -> tuple[list[bytes], dict[bytes, bytes], str]
         inside, placeholders = _nested(repository, nested)
         new += inside
         stale |= dict.fromkeys(placeholders, GONE)
-    return new, stale, "Some folders cannot be opened, so changes there are not known." if git.cannot_open else ""
+    return new, stale, [folder + b"/" for folder in git.cannot_open]
 
 
 def _nested(repository: Repository, nested: list[bytes]) -> tuple[list[bytes], list[bytes]]:

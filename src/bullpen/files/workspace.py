@@ -9,6 +9,7 @@ from weakref import finalize
 from bullpen.errors import FilesFailed, FilesNotKept
 from bullpen.file_changes import FileChange, FileState, FolderChanges
 from bullpen.files import apply as applying
+from bullpen.files.beside import beside_note
 from bullpen.files.compare import checked_tree, compare_folders, compare_trees, is_tree, sizes_in
 from bullpen.files.git import GitFailed, find_git
 from bullpen.files.holding import hold
@@ -26,6 +27,7 @@ from bullpen.files.listing import (
 from bullpen.files.merge import Merged, merge_trees
 from bullpen.files.patch import write_patch
 from bullpen.files.place import Place, find_place
+from bullpen.files.program_digests import program_digests
 from bullpen.files.repository import Repository
 from bullpen.files.snapshot import Snapshot, TooMuch, fill_folder, is_ignored, take_snapshot, tree_with
 
@@ -115,6 +117,10 @@ class Workspace:
         except OSError as error:
             return self._listed(error.strerror or str(error))
 
+    def program_digests(self, folders: Sequence[str] = ()) -> dict[str, str]:
+        """Return what files are now that make programs run, also in these folders below the root; never fails."""
+        return program_digests(self._place, folders, self._repository.not_looked_at)
+
     def _listed(self, reason: str) -> Snapshot:
         try:
             self._repository.make_private()
@@ -143,17 +149,19 @@ class Workspace:
             )
 
     def _compared(self, folder: str, before: str, after: str) -> FolderChanges:
-        files, has_renames = compare_folders(self._repository, before, after)
-        note = ""
+        compared = compare_folders(self._repository, before, after)
+        note = beside_note(compared.beside)
         try:
             keep(self._repository, before, after)
         except (GitFailed, OSError) as error:
-            note = f"Not all contents could be kept, so it may not be possible to undo this: {error}."
+            note = f"{note} Not all contents could be kept, so it may not be possible to undo this: {error}.".strip()
         try:
-            patch = write_patch(self._repository, before, after, files, renames=has_renames)
+            patch = write_patch(self._repository, before, after, compared)
         except (GitFailed, OSError) as error:
             note = f"{note} The lines that changed are not known: {error}.".strip()
-            return FolderChanges(folder=folder, before=before, after=after, files=files, patch_is_cut=True, note=note)
+            return FolderChanges(
+                folder=folder, before=before, after=after, files=compared.files, patch_is_cut=True, note=note
+            )
         return FolderChanges(
             folder=folder,
             before=before,

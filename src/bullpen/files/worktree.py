@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bullpen.files.git import Git, GitFailed, find_git
-from bullpen.files.place import Place, find_place, git_dir_of
+from bullpen.files.place import Place, find_place, flaw_of, git_dir_of
 
 REASON = "an agent of bullpen works here"
 NOT_THERE = b"S "
@@ -31,7 +31,7 @@ def why_no_worktree(folder: Path) -> str:
         broken = next((root / ".git" for root in (place.root, *place.root.parents) if _is_broken(root)), None)
         if broken is None:
             return NO_REPOSITORY.format(folder)
-        what = "has no HEAD" if broken.is_dir() else "names a folder that is not there"
+        what = flaw_of(broken) if broken.is_dir() else "names no git folder"
         return DAMAGED.format(broken.parent, f"{broken} {what}")
     try:
         head_of(place)
@@ -44,7 +44,9 @@ def _is_broken(root: Path) -> bool:
     """Return whether a folder was the top of a repository, and git cannot use it any more."""
     git = root / ".git"
     try:
-        return git_dir_of(root) is None and (git.is_file() or (git / "objects").is_dir())
+        return git_dir_of(root) is None and (
+            git.is_file() or any((git / name).exists() for name in ("HEAD", "objects"))
+        )
     except OSError:
         return False
 

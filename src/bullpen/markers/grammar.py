@@ -142,6 +142,8 @@ class Markers(Struct, frozen=True):
     sender: str | None = None
     next: tuple[tuple[Addressee, ...], ...] = ()
     """A relay of groups; the members of a group answer in parallel."""
+    is_after_others: bool = False
+    """Whether these answer after whom the message would ask without naming them: "…, and @mei too"."""
     best_of: BestOf | None = None
     """If the members of the only group do the same task apart from each other, and one result is picked."""
     is_blind: bool = False

@@ -5,26 +5,35 @@ If there are too many markers, those that are not read stay, as ordinary text.
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 from bullpen.markers.grammar import OPENING, OPENINGS, find_markers, read_markers
 from bullpen.text.clean import WHITE_SPACE
 
-Whitespace = Literal["preserve", "collapse"]
+Whitespace = Literal["preserve", "collapse", "specification"]
 Spans = list[tuple[int, int]]
 
 _REST_OF_LINE = re.compile(r"([ \t]*+)(\r?\n|\Z)?+")
 _RUN_OF_SPACE = re.compile(f"[{WHITE_SPACE}]{{2,}}+")
+# The specification's patterns. In JavaScript, ſ is not an S in any case.
+_FROM, _TEAM_TASK, _NEXT = (
+    re.compile(pattern, re.IGNORECASE | re.ASCII)
+    for pattern in (r"\[FROM:[^\]]++\]", r"\[TEAM_TASK\][^\[]*+", r"\[NEXT:[^\]]*+\]")
+)
 
 
 def strip_all_markers(text: str, whitespace: Whitespace = "preserve") -> str:
     """Return the text without its markers and the white space around them, trimmed at both ends.
 
     With whitespace="collapse" every line is trimmed too, runs of spaces become one, and empty lines go. If there are
-    too many markers, the rest stays, and everything that would open one is broken by a space.
+    too many markers, the rest stays, and everything that would open one is broken by a space. "specification" does the
+    same as the function of this name in the specification, in code, too.
     """
-    if whitespace not in ("preserve", "collapse"):
-        raise ValueError(f"whitespace must be 'preserve' or 'collapse', got {whitespace!r}")
+    if whitespace not in get_args(Whitespace):
+        choices = "'preserve', 'collapse' or 'specification'"
+        raise ValueError(f"whitespace must be {choices}, got {whitespace!r}")
+    if whitespace == "specification":
+        return _as_specified(text)
     tidy = _collapse if whitespace == "collapse" else _trim
     found = find_markers(text)
     if found is None:
@@ -48,8 +57,10 @@ def without_markers(text: str, whitespace: Whitespace = "preserve", *, task_coun
     """Return what a message says: its text without markers, or its team task if that is all there is.
 
     "[TEAM_TASK] Build it" is a whole message, and still asks for something. A task that does not count, since its
-    author may not set one, is part of the text.
+    author may not set one, is part of the text. The specification knows neither rule.
     """
+    if whitespace == "specification":
+        return _as_specified(text)
     if not task_counts:
         return strip_all_markers(_with_tasks_as_text(text), whitespace)
     stripped = strip_all_markers(text, whitespace)
@@ -57,6 +68,17 @@ def without_markers(text: str, whitespace: Whitespace = "preserve", *, task_coun
         return stripped
     tasks = [marker.value for marker in markers if marker.kind == "team_task" and marker.value]
     return strip_all_markers("\n\n".join(tasks), whitespace)
+
+
+def _as_specified(text: str) -> str:
+    text = _TEAM_TASK.sub("", _without_bracketed(_FROM, text))
+    return _collapse(_without_bracketed(_NEXT, text))
+
+
+def _without_bracketed(pattern: re.Pattern[str], text: str) -> str:
+    # After the last closing bracket nothing matches, but every opening would be followed to the end.
+    end = text.rfind("]") + 1
+    return pattern.sub("", text[:end]) + text[end:]
 
 
 def _with_tasks_as_text(text: str) -> str:

@@ -1,6 +1,7 @@
 """Whom a person's message mentions: "@sarah, please look", outside of code, quotes and markers.
 
-A mention addresses like [NEXT: name], and several are a relay in the order in which they are written. Text has other
+At the beginning of a message a mention addresses like [NEXT: name]; later, it adds who answers after those whom the
+message asks anyway. Several are a relay in the order in which they are written. Text has other
 words with an "@", such as decorators and addresses: one that is nobody's name counts only where it is meant as a name,
 at the beginning of the message or spelled nearly like a member's.
 """
@@ -22,6 +23,7 @@ _AT = pattern(r"(?<![\w@＠./\\-])[@＠](?=[^\s@＠])|(?<=[\u2e80-\u9fff\uac00-\
 # Not a path, a call or a host: @types/node, @lru_cache(1), @example.com.
 _WORD = pattern(r"\w[\w-]*+(?![(/\\@]|\.\w)")
 _EVERYONE = pattern(rf"(?:{'|'.join(sorted(EVERY_AGENT))}){NAME_ENDS}", IGNORECASE)
+_WORDS = pattern(r"\w")
 NEARLY = 0.8
 """How similar a word must be to a name, from 0 to 1."""
 LONGEST_NAME = 100
@@ -41,11 +43,18 @@ class Mentions:
         """Return a message's markers with its mentions as addressees, if no [NEXT: …] names any."""
         if markers.next or ("@" not in text and "＠" not in text):
             return markers
-        names = self._in(_without_markers(text, markers))
-        return replace(markers, next=tuple((Addressee(name),) for name in islice(names, MOST_NAMES)))
+        visible = _without_markers(text, markers)
+        found = list(islice(self._in(visible), MOST_NAMES))
+        # Who is asked together with everyone has nobody to wait for.
+        asks_everyone = any(self._resolver.is_everyone(name) for name, _ in found)
+        return replace(
+            markers,
+            next=tuple((Addressee(name),) for name, _ in found),
+            is_after_others=bool(found) and not asks_everyone and bool(_WORDS.search(visible, 0, found[0][1])),
+        )
 
-    def _in(self, visible: str) -> Iterator[str]:
-        """Yield every name that is mentioned, once."""
+    def _in(self, visible: str) -> Iterator[tuple[str, int]]:
+        """Yield every name that is mentioned, once, and where its "@" is."""
         beginning = len(visible) - len(visible.lstrip())
         seen: set[str] = set()
         for at in _AT.finditer(visible):
@@ -58,7 +67,7 @@ class Mentions:
                 continue
             seen.add(word)
             if is_name or at.start() == beginning or self._is_nearly_a_name(word):
-                yield word
+                yield word, at.start()
             if len(seen) > MOST_WORDS:
                 return
 

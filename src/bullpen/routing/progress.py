@@ -144,6 +144,15 @@ class MergeConflict(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many more there are."""
 
 
+class ProgramChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Files that make programs run, and that an agent has changed; a person decides before another agent begins."""
+
+    member: str
+    files: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Those of which nothing is kept, so that they cannot be put back."""
+
+
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the store keeps besides the messages and turns, so that a restart changes nothing."""
 
@@ -163,8 +172,14 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Waiting turns that begin only if a person allows them, and for each the agent that asked for it."""
     undecided: tuple[str, ...] = ()
     """Turns that ended without a reply, until a person decides what to do about them."""
+    cancelled: tuple[str, ...] = ()
+    """Those of them that a person cancelled, who is not asked about them; perhaps some that are decided by now."""
     conflicts: dict[str, MergeConflict] = {}
     """For each turn whose work conflicts with what others did meanwhile: what a person must decide about."""
+    programs: dict[str, ProgramChange] = {}
+    """For each turn that changed files which make programs run: what a person must decide about."""
+    asked_elsewhere: str = ""
+    """The conversation in which people must decide about such files before this one continues; empty: none."""
     returns: dict[str, dict[str, int]] = {}
     """For each message that returned checks, how many times in a row each of them was by then."""
     rounds: dict[str, Round] = {}
@@ -226,6 +241,11 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (*self.held, *self.unallowed)
 
     @property
+    def unwanted(self) -> tuple[str, ...]:
+        """Turns that ended without a reply, as nobody wanted: people are asked about these."""
+        return tuple(turn for turn in self.undecided if turn not in self.cancelled)
+
+    @property
     def apart(self) -> frozenset[str]:
         """Turns that edit no shared folder and leave nothing in a member's session: of several, judges', summaries."""
         return turns_apart(self.rounds) | self.summing.keys()
@@ -270,6 +290,7 @@ def counting_again(progress: Progress, at: int) -> Progress:
     """Return the progress after a person's message: the limits count from zero."""
     return replace(
         progress,
+        asked_elsewhere="",
         since=at,
         turns=0,
         tokens=0,

@@ -1,6 +1,6 @@
 """TurnQueue: the waiting turns in their order. Plain data that can be stored and restored."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -23,10 +23,14 @@ class WaitingTurn(Struct, frozen=True, kw_only=True):
 
 
 class TurnQueue:
-    """Turns in their order: by intent, then first in, first out. See obstacles.py for which of them may begin."""
+    """Turns in their order: by intent, then first in, first out. See obstacles.py for which of them may begin.
+
+    An intent moves a turn past those of other messages, never past an earlier step of its own relay.
+    """
 
     def __init__(self, waiting: Iterable[WaitingTurn] = ()) -> None:
-        self._waiting = sorted(waiting, key=lambda turn: turn.intent)
+        self._arrived = list(waiting)
+        self._waiting = _in_order(self._arrived)
 
     @property
     def waiting(self) -> tuple[WaitingTurn, ...]:
@@ -35,24 +39,38 @@ class TurnQueue:
 
     def add(self, turns: Iterable[WaitingTurn]) -> None:
         """Add each turn after the others of its intent."""
-        self._waiting = sorted([*self._waiting, *turns], key=lambda turn: turn.intent)
+        self._arrived += turns
+        self._waiting = _in_order(self._arrived)
 
     def put_first(self, turns: Iterable[WaitingTurn]) -> None:
         """Move turns to the front, in this order, regardless of their intents."""
         first = [_with_intent(turn, PUT_FIRST) for turn in {turn.id: turn for turn in turns}.values()]
         self.remove(turn.id for turn in first)
-        self._waiting[:0] = first
+        self._arrived[:0] = first
+        self._waiting = _in_order(self._arrived)
 
     def remove(self, turn_ids: Iterable[str]) -> tuple[WaitingTurn, ...]:
         """Remove turns from the queue and return them."""
         ids = frozenset(turn_ids)
         removed = tuple(turn for turn in self._waiting if turn.id in ids)
-        self._waiting = [turn for turn in self._waiting if turn.id not in ids]
+        # The next step of a relay has its own intent from now on.
+        self._arrived = [turn for turn in self._arrived if turn.id not in ids]
+        self._waiting = _in_order(self._arrived)
         return removed
 
     def of(self, member: str | None = None) -> tuple[WaitingTurn, ...]:
         """Return a member's waiting turns, or everyone's."""
         return tuple(turn for turn in self._waiting if member is None or turn.member == member)
+
+
+def _in_order(turns: Sequence[WaitingTurn]) -> list[WaitingTurn]:
+    """Return turns by intent; a step of a relay is at most as urgent as the steps before it that still wait."""
+    intents: dict[str, int] = {}
+    latest: dict[str, int] = {}
+    for turn in sorted(turns, key=lambda turn: (turn.step, turn.intent)):
+        latest[turn.message_id] = intents[turn.id] = max(turn.intent, latest.get(turn.message_id, PUT_FIRST))
+    # Who moved a turn to the front meant it, also where a step before it waits.
+    return sorted(turns, key=lambda turn: intents[turn.id] if turn.intent != PUT_FIRST else PUT_FIRST)
 
 
 def _with_intent(turn: WaitingTurn, intent: int) -> WaitingTurn:

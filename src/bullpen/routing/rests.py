@@ -21,13 +21,13 @@ LEAST_SECONDS = 20
 """Even if a vendor names less: a request in every second is not a rest."""
 WHY: Mapping[FailureKind, str] = {
     "quota": "its quota is used up",
-    "overloaded": "its vendor is overloaded",
+    "overloaded": "its vendor is overloaded or cannot be reached",
     "not_signed_in": "it is not signed in",
     "not_installed": "it is not installed",
 }
 WHY_OF: Mapping[FailureKind, str] = {
     "quota": "{}'s quota is used up",
-    "overloaded": "{}'s vendor is overloaded",
+    "overloaded": "{}'s vendor is overloaded or cannot be reached",
     "not_signed_in": "{} is not signed in",
     "not_installed": "{}'s program is not installed",
 }

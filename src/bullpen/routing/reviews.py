@@ -6,10 +6,12 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.markers.code import hide_code
 from bullpen.markers.grammar import Markers, Verdict, read_markers
 from bullpen.markers.stripping import strip_all_markers
+from bullpen.routing.verdict_doubts import against_approval
 from bullpen.routing.verdict_words import verdict_in_words
-from bullpen.text.clean import one_line
+from bullpen.text.clean import INVISIBLE, one_line
 
 ReviewState = Literal["building", "built", "reviewing", "judged", "asking", "approved", "ended"]
 """The builder works; has ended its turn; the reviewer is asked; has approved, which is compared with the files; a
@@ -17,6 +19,13 @@ person decides. It is over: approved, or ended by a person."""
 OVER: tuple[ReviewState, ...] = ("approved", "ended")
 MOST_WORDS = 300
 """Characters of what a reviewer asked for that are kept."""
+EMPHASIS = "*_ \t\r"
+"""What may be around a marker on its line."""
+CODE = ("    ", "\t")
+"""What a line of code begins with."""
+BLANK = " \t\r"
+OPEN_QUOTES = (("<!--", "-->"), ("“", "”"), ("「", "」"), ("『", "』"), ("<blockquote", "</blockquote"))
+"""What opens a quote or a comment, and what closes it."""
 
 
 class ReviewRound(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +44,8 @@ class ReviewRound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether files had changed by the time that it approved."""
     words: str = ""
     """How the reply begins."""
+    why: str = ""
+    """Why the verdict is unclear, as the end of a sentence."""
 
 
 class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -131,27 +142,74 @@ def review_of(reviews: Reviews, turn: str) -> Review | None:
 
 
 def verdict_of(text: str, markers: Markers, *, hands_back: bool = False) -> Verdict | None:
-    """Return the verdict of a reply: what [VERDICT: …] says, else what its words do; None if that is not clear.
+    """Return the verdict of a reply: [VERDICT: …] as a line of its own at its end; None if that is not clear.
 
-    Several that differ are not clear: one of them may be what the work says itself, repeated by the reviewer. One that
-    hands back to the builder without a word of approval wants something of it.
+    Anywhere else it may be what the work says, or part of a sentence that says the opposite. Words that say the
+    opposite of the marker, a condition before it, and markers that differ, are not clear. One that hands back to the
+    builder without any marker wants something of it.
     """
-    if markers.verdicts:
-        first, *others = markers.verdicts
-        return first if all(other == first for other in others) else None
+    if not markers.verdicts:
+        return "changes" if hands_back else None
+    return None if why_unclear(text, markers) else markers.verdicts[-1]
+
+
+def why_unclear(text: str, markers: Markers) -> str:
+    """Return why a reply gives no verdict, as the end of a sentence; empty if it gives one.
+
+    It contains no marker: those are removed from what the reviewer is told.
+    """
+    if not markers.verdicts:
+        return "it has no verdict outside of code and quotes"
+    verdict = _verdict_at_the_end(text, markers)
+    if verdict is None:
+        return "the verdict is not a line of its own at its end"
+    if any(one != verdict for one in markers.verdicts):
+        return "it has several verdicts that differ"
     words = verdict_in_words(text)
-    return "changes" if words is None and hands_back else words
+    if words not in (None, verdict):
+        return "its words say the opposite of its verdict"
+    return against_approval(text) if verdict == "approve" else ""
+
+
+def _verdict_at_the_end(text: str, markers: Markers) -> Verdict | None:
+    """Return what the last line says; lines after it with other markers alone do not count."""
+    last = next((marker for marker in reversed(markers.found) if marker.kind == "verdict"), None)
+    if last is None:
+        return None
+    start = text.rfind("\n", 0, last.start) + 1
+    behind, _, after = text[last.end :].partition("\n")
+    around = (text[start : last.start], behind)
+    # An item of a list may be one of several, and a line right below a quote belongs to it.
+    is_item = bool(around[0].strip()) and around[0][-1:].isspace()
+    is_alone = not "".join(around).strip(EMPHASIS) and not around[0].startswith(CODE) and not is_item
+    is_alone = is_alone and not _is_in_quote(text[:start])
+    return markers.verdicts[-1] if is_alone and not strip_all_markers(after).strip() else None
+
+
+def _is_in_quote(before: str) -> bool:
+    """Return whether the paragraph that a line continues has begun as a quote, or one before it is still open."""
+    for line in reversed(before.split("\n")[:-1]):
+        if not line.strip(BLANK):
+            break
+        if line.lstrip(BLANK + INVISIBLE).startswith((">", "＞")):
+            return True
+    visible = hide_code(before)
+    return any(visible.rfind(opens) > visible.rfind(closes) for opens, closes in OPEN_QUOTES)
 
 
 def judged(one: Review, reply: str, text: str, verdict: Verdict | None) -> Review:
     """Return a review with what the reviewer said in its last round."""
-    last = replace(one.rounds[-1], reply=reply, verdict=verdict or "unclear", words=first_words(text))
+    why = "" if verdict else why_unclear(text, read_markers(text))
+    last = replace(one.rounds[-1], reply=reply, verdict=verdict or "unclear", words=first_words(text), why=why)
     one = replace(one.with_last(last), turn="")
     if verdict == "approve":
         return replace(one, state="judged")
     if verdict == "changes" and one.has_rounds_left:
         return replace(one, state="building")
-    return asking(one, _why(one, text, verdict))
+    if verdict is None and not any(before.verdict == "unclear" for before in one.rounds[-2:-1]):
+        # The reviewer is asked once more, and then a person.
+        return replace(one, state="built", most=max(one.most, len(one.rounds) + 1))
+    return asking(one, _why(one, verdict))
 
 
 def asking(one: Review, why: str) -> Review:
@@ -159,11 +217,11 @@ def asking(one: Review, why: str) -> Review:
     return replace(one, state="asking", turn="", why_asked=why, is_asked=False)
 
 
-def _why(one: Review, text: str, verdict: Verdict | None) -> str:
+def _why(one: Review, verdict: Verdict | None) -> str:
     if verdict == "changes":
         return f"{one.reviewer} still asks for changes in round {len(one.rounds)} of {one.most}."
-    said = "several verdicts that differ" if len(read_markers(text).verdicts) > 1 else "no clear verdict"
-    return f"{one.reviewer}'s reply has {said}."
+    why = f": {one.rounds[-1].why}" if one.rounds[-1].why else ""
+    return f"{one.reviewer} was asked twice, and gave no clear verdict{why}."
 
 
 def first_words(text: str) -> str:

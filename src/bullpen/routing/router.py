@@ -1,7 +1,6 @@
 """Who answers a message, and why: from its markers and the team's rules to turns, notes, and the person to wait for."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -57,6 +56,8 @@ class Route(Struct, frozen=True, kw_only=True):
     team_task: str | None = None
     reason: str = ""
     """Why these members, in a sentence, if the message itself does not name them."""
+    added: tuple[str, ...] = ()
+    """Those of them who answer after the others because the message mentions them later than at its beginning."""
     notes: tuple[str, ...] = ()
     """What people should know: unknown names, hand-overs that are not allowed, markers that were not read."""
 
@@ -126,6 +127,10 @@ class Router:
         that an agent's reply without a hand-over returns to; `in_relay` says that others are waiting for the sender.
         """
         hand_overs, notes = self._hand_overs(sender, markers)
+        others = Route()
+        if markers.is_after_others and hand_overs and not in_relay:
+            others = self._without_hand_over(sender, last_to_hand_over)
+            hand_overs = _after(others, hand_overs)
         judge: Asked | None = None
         if markers.best_of is not None:
             hand_overs, judge, problems = self._best_of(sender, markers.best_of, hand_overs)
@@ -139,12 +144,15 @@ class Router:
             asked=self._turns_of(hand_overs),
             waits_for=next((name for name in hand_overs if self._is_person(name)), None),
             addressees=tuple(hand_overs),
-            is_blind=markers.is_blind and judged_steps(one.step for one in hand_overs.values()) is not None,
+            is_blind=others.is_blind
+            or (markers.is_blind and judged_steps(one.step for one in hand_overs.values()) is not None),
             is_best_of=markers.best_of is not None and bool(hand_overs),
             judge=judge,
             drops=drops,
             drops_all=drops_all,
             team_task=task,
+            reason=others.reason,
+            added=tuple(hand_overs)[len(others.asked) :] if others.asked else (),
             notes=_few([*_cut_notes(markers), *notes, *drop_notes, *task_notes]),
         )
         if hand_overs:
@@ -153,27 +161,29 @@ class Router:
             return replace(route, waits_for=person)
         if markers.next and not in_relay:
             return replace(route, waits_for=sender.name, notes=(*route.notes, NOBODY_WAS_ASKED))
-        return replace(route, **self._without_hand_over(sender, last_to_hand_over, in_relay))
-
-    def _without_hand_over(self, sender: Member, last_to_hand_over: str | None, in_relay: bool) -> dict[str, Any]:
-        """Return who gets a person's message that names nobody."""
         if in_relay:
-            return {"reason": "The others in the relay were waiting for this."}
+            return replace(route, reason="The others in the relay were waiting for this.")
+        unnamed = self._without_hand_over(sender, last_to_hand_over)
+        return replace(
+            route,
+            asked=unnamed.asked,
+            addressees=unnamed.addressees,
+            is_blind=unnamed.is_blind,
+            reason=unnamed.reason,
+        )
+
+    def _without_hand_over(self, sender: Member, last_to_hand_over: str | None) -> Route:
+        """Return who gets a person's message that names nobody."""
         if last_to_hand_over is not None:
             asked = Asked(member=last_to_hand_over, intent=DEFAULT_INTENT, step=0)
             reason = f"{last_to_hand_over} spoke to you last."
-            return {"asked": (asked,), "addressees": (last_to_hand_over,), "reason": reason}
+            return Route(asked=(asked,), addressees=(last_to_hand_over,), reason=reason)
         lead = read_lead(self.team.lead)
         leads, _ = self._hand_overs(sender, lead)
         is_blind = lead.is_blind and judged_steps(one.step for one in leads.values()) is not None
         is_one = len(leads) == 1
         reason = f"{self.team.lead} leads the team." if is_one else f"The team file says: lead = {self.team.lead}."
-        return {
-            "asked": tuple(leads.values()),
-            "addressees": tuple(leads),
-            "is_blind": is_blind,
-            "reason": reason,
-        }
+        return Route(asked=tuple(leads.values()), addressees=tuple(leads), is_blind=is_blind, reason=reason)
 
     def _hand_overs(self, sender: Member, markers: Markers) -> tuple[dict[str, Asked], list[str]]:
         """Return everyone the message hands over to, as written, and notes on the names that did not work."""
@@ -194,7 +204,8 @@ class Router:
                     else:
                         needs_yes = reach(sender, member) == "if_allowed"
                         new = Asked(member=member.name, intent=addressee.intent, step=step, needs_yes=needs_yes)
-                        asked[member.name] = min(asked.get(member.name, new), new, key=lambda turn: turn.intent)
+                        first = asked.get(member.name, new)
+                        asked[member.name] = replace(first, intent=min(first.intent, new.intent))
         return asked, list(notes)
 
     def _best_of(
@@ -265,6 +276,14 @@ class Router:
         if markers.team_task is None or sender.type == "human" or sender.may_set_task:
             return markers.team_task, ()
         return None, [f"{sender.name} may not set the team's task: the team file does not allow it (may_set_task)."]
+
+
+def _after(others: Route, mentioned: Mapping[str, Asked]) -> dict[str, Asked]:
+    """Return everyone in a relay: the others, and after them those who are mentioned and are not among them."""
+    first = {one.member: one for one in others.asked}
+    steps = 1 + max((one.step for one in others.asked), default=-1)
+    later = {name: replace(one, step=one.step + steps) for name, one in mentioned.items() if name not in first}
+    return first | later
 
 
 def _with_judge(sender: Member, asked: Mapping[str, Asked]) -> tuple[dict[str, Asked], list[str]]:

@@ -31,7 +31,7 @@ _FIX_ZH = "修改|修复|修正|改|调整|补充|补上|重写|删除|删掉|�
 
 _APPROVES = (
     r"\blgtm\b|\bship it\b|(?<!\w)\+1(?!\d)|\blooks? (?:very |really |pretty )?(?:good|great|fine)\b"
-    r"|(?:^|[,;:.!—–] ?)\W*(?:approved?|approval granted)\b(?! (?:flag|field|state|status|list|by)\b)"
+    r"|(?:^\W*|[,;:.!—–]\W{0,9})(?:approved?|approval granted)\b(?! (?:flag|field|state|status|list|by)\b)"
     r"|\bI(?:'m| am| have|'ve)?(?: can| now| hereby| therefore| fully| happily| gladly)* approv(?:e|ed|ing)\b"
     r"|\b(?:it|this|that|everything|all|change|patch|diff|pr|mr|code|work|version|verdict)(?:'s| is| are)?"
     r"(?: now| hereby)? approved?\b"
@@ -60,25 +60,28 @@ _ASKS_FOR_CHANGES = (
 _REFUSES = (
     r"(?:\b(?:not|never|cannot|can not|unable|refuse|decline|withhold\w*)\b|n't\b)(?: \w+){0,3}?"
     r" approv(?:e|ed|ing|al)\b"
-    r"|\b(?:not|never|don't|do not|cannot|can't|please don't) (?:yet )?(?:merge|ship)\b|\bunapproved\b"
-    r"|(?:不|未|没有?|暂不|尚未)(?:能|会|予|可以|同意)?(?:通过|批准|合并)(?!测试)"
+    r"|\b(?:not|never|don't|do not|cannot|can't|please don't) (?:yet )?(?:be )?(?:merged?|ship(?:ped)?)\b"
+    r"|\bunapproved\b"
+    r"|(?:不|未|没有?|暂不|尚未|别)(?:能|会|予|要|可以?|应该?|同意)?(?:通过|批准|合并)(?!测试)"
+    r"|我拒绝|拒绝(?:通过|批准|合并)"
 )
 _NOT = r"(?:\b(?:no|not|never|cannot|without|hardly|nothing|nobody|neither|none)\b|n't\b|不|未|没|别|尚)"
 """Before an approval, in its clause."""
-_NO_CHANGES = (
-    r"\b(?:no|not|nothing|never|none|neither|without)\b|n't\b|\boptional(?:ly)?\b|\bnits?\b|\bnitpick"
-    r"|无需|不需要|不用|不必|没有|可选|以后|后续|将来"
+_NO_CHANGES = r"\b(?:no|not|nothing|never|none|neither|without)\b|n't\b|无需|不需要|不用|不必|没有"
+"""Before what asks for changes: it asks for none."""
+OPTIONAL = (
+    r"\boptional(?:ly)?\b|\bnits?\b|\bnitpick|可选|以后|后续|将来"
     r"|\bnon-?blocking\b|\bif you (?:like|want|prefer)\b|\bfollow-?up\b|\blater\b|\bin (?:the|a) future\b"
 )
 """In a sentence that asks for nothing that must be done."""
 _DOUBT = (
-    r"\b(?:if|unless|once|until|after|when|whether|before|provided|assuming|as soon as|as long as)\b"
+    r"\b(?:if|unless|once(?! more| again)|until|after|when|whether|before|provided|assuming|as soon as|as long as)\b"
     r"|\b(?:would|could|might|may have|will|'ll|going to|want to|like to|tempted to|hope to)\b"
     r"|\b(?:but|however|except|apart from|aside from|other than|although|though|still|only)\b"
     r"|\bone (?:thing|issue|problem)\b"
     r"|\b(?:so far|mostly|almost|nearly|partly|partially|at first glance|except for)\b"
     r"|\b(?:says?|said|claims?|claimed|thinks?|according to|wrote|asked|previous(?:ly)?|earlier|last time|already|was|"
-    r"were|had)\b|\bapproved? (?:or|and/or)\b|\bor approve\b|/ ?(?:changes|approve)|\?\W*$"
+    r"were|had)\b|\bapproved? (?:or|and/or)\b|\bor approve\b|/ ?(?:changes|approve)|\?\W{0,9}$"
     r"|\bwith (?:\w+ )?(?:changes|comments|reservations|caveats|conditions)\b|\b(?:not|neither|nor)\b|n't\b"
     r"|如果|要是|的话|除非|之后|以后|[后才再]可以|才能|但|不过|然而|除了|只是|基本|大体|大致|部分|是否|是不是|能否|吗|？|之前|上次"
 )
@@ -110,18 +113,25 @@ def verdict_in_words(text: str) -> Verdict | None:
 
 def leaning_of(sentence: str) -> Leaning | None:
     """Return what a sentence speaks for; None if for nothing."""
-    asks = _found(_ASKS_FOR_CHANGES, sentence) is not None and _found(_NO_CHANGES, sentence) is None
-    approval = _found(_APPROVES, sentence)
-    is_refused = _found(_REFUSES, sentence) is not None or (approval is not None and _is_negated(sentence, approval))
+    asks = _asks_for_changes(sentence)
+    approval = found(_APPROVES, sentence)
+    is_refused = found(_REFUSES, sentence) is not None or (approval is not None and _is_negated(sentence, approval))
     if is_refused:
-        return "doubt" if _found(r"\?\W*$|[吗？]", sentence) else "changes"
+        return "doubt" if found(r"\?\W{0,9}$|[吗？]", sentence) else "changes"
     if asks:
         return "changes"
     if approval is not None:
-        return "doubt" if _found(_DOUBT, sentence[: approval.start()] + sentence[approval.end() :]) else "approve"
-    opens_doubt = _found(_OPENS_DOUBT, sentence)
-    has_defect = _found(_DEFECT, sentence) and not _found(_NO_DEFECT, sentence)
+        return "doubt" if found(_DOUBT, sentence[: approval.start()] + sentence[approval.end() :]) else "approve"
+    opens_doubt = found(_OPENS_DOUBT, sentence)
+    has_defect = found(_DEFECT, sentence) and not found(_NO_DEFECT, sentence)
     return "doubt" if opens_doubt or has_defect else None
+
+
+def _asks_for_changes(sentence: str) -> bool:
+    asked = found(_ASKS_FOR_CHANGES, sentence)
+    if asked is None or found(OPTIONAL, sentence):
+        return False
+    return found(_NO_CHANGES, sentence[: asked.end()]) is None or found(r"\bnot\b|n't\b", asked[0]) is not None
 
 
 def _is_negated(sentence: str, approval: re.Match[str]) -> bool:
@@ -129,10 +139,11 @@ def _is_negated(sentence: str, approval: re.Match[str]) -> bool:
     # If the approval begins with a comma or the like, a denial before that belongs to another clause.
     opening = re.match(r"[^\w+]*", approval[0])
     before = sentence[: approval.start() + (opening.end() if opening else 0)]
-    return _found(_NOT, re.split(r"[,;:—–，；：]| (?:but|and|so) ", before)[-1]) is not None
+    return found(_NOT, re.split(r"[,;:—–，；：]| (?:but|and|so) ", before)[-1]) is not None
 
 
-def _found(pattern: str, text: str) -> re.Match[str] | None:
+def found(pattern: str, text: str) -> re.Match[str] | None:
+    """Return where a pattern occurs first, in any case."""
     return _compiled(pattern).search(text)
 
 

@@ -262,6 +262,12 @@ class Store(Protocol):
     def conversations(self) -> list[StoredConversation]:
         """Return all conversations, the one with the latest activity first."""
 
+    def unsettled(self, *, owned: bool = False) -> list[str]:
+        """Return the ids of conversations that may hold up agents of others: with begun changes, or files to decide on.
+
+        With `owned` also of those that have an owner, who may be dead. Fast, however many others there are.
+        """
+
     def reading_together(self) -> AbstractContextManager[None]:
         """Let this thread read several things in the block, which takes less than reading them one by one.
 

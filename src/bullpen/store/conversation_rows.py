@@ -28,6 +28,14 @@ SELECT = """
         team_task, waits_for, paused, progress, owner, extra, title, archived_at
     FROM conversations JOIN states ON states.conversation = conversations.number
 """
+# Each part has an index of its own, and must be in its words. SQLite would read all of a larger one for the changes.
+UNSETTLED = """
+    SELECT id FROM conversations WHERE number IN (
+        SELECT conversation FROM states WHERE instr(progress, '"programs"') > 0
+        UNION SELECT conversation FROM changes INDEXED BY changes_begun WHERE finished IS NULL
+        {or_owned}) ORDER BY number
+"""
+OR_OWNED = "UNION SELECT conversation FROM states WHERE owner IS NOT NULL"
 
 _progress_decoder = msgspec.json.Decoder(dict[str, Any])
 # The standard library refuses what JSON cannot express, such as NaN.
@@ -118,6 +126,11 @@ def token_of(owner: Owner | None) -> str | None:
 def listed(db: Connection) -> list[StoredConversation]:
     """Return all conversations, the latest activity first."""
     return [_conversation(row) for row in db.execute(f"{SELECT} ORDER BY last_at DESC, conversations.number DESC")]
+
+
+def unsettled(db: Connection, *, owned: bool) -> list[str]:
+    """Return the conversations in which people may be asked about files, or that have begun changes, oldest first."""
+    return [row[0] for row in db.execute(UNSETTLED.format(or_owned=OR_OWNED if owned else ""))]
 
 
 def find(db: Connection, conversation_id: str) -> StoredConversation:

@@ -107,6 +107,11 @@ class SqliteStore:
         with self._database.reading() as db:
             return conversation_rows.listed(db)
 
+    def unsettled(self, *, owned: bool = False) -> list[str]:
+        """Return the ids of conversations that may hold up agents of others."""
+        with self._database.reading() as db:
+            return conversation_rows.unsettled(db, owned=owned)
+
     def reading_together(self) -> AbstractContextManager[None]:
         """Let this thread read several things: nobody is far away here, so there is nothing to do."""
         return nullcontext()

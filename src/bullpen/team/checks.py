@@ -9,13 +9,16 @@ from bullpen.agents.command import command_agent
 from bullpen.agents.environment import child_environment
 from bullpen.agents.registry import agent_spec, is_known, is_restricted, known_agents, short_names, spec_for
 from bullpen.agents.runner import find_program
-from bullpen.agents.spec import AgentSpec
+from bullpen.agents.spec import AgentSpec, check_model
+from bullpen.context.agent_types import has_own_layout
 from bullpen.context.manager import task_too_long
 from bullpen.context.prompt import DEFAULT_MAX_BYTES
-from bullpen.errors import InstructionFileProblem, Severity, TeamProblem, UnknownAgent
+from bullpen.errors import Severity, TeamProblem, UnknownAgent
 from bullpen.files.place import find_place
 from bullpen.files.worktree import why_no_worktree
-from bullpen.team.instruction_files import find_instruction_file, read_instruction_file
+from bullpen.team.instruction_files import InstructionFile, find_instruction_files
+from bullpen.team.instruction_imports import ReadInstructions
+from bullpen.team.keys import OLD_TEAM_KEYS
 from bullpen.team.limit_checks import unmeasured_limits
 from bullpen.team.own_memory import why_shared
 from bullpen.team.programs_here import finds, not_found
@@ -98,6 +101,10 @@ class _Checks:
             yield self._problem(("task",), reason, "warning")
         if self._team.instruction_file:
             yield from self._instruction_file(("instruction_file",), self._team.instruction_file)
+        for key in OLD_TEAM_KEYS:
+            if self._lines.has((key,)):
+                text = 'is an old key that still works; prompts = "specification" leaves out all that bullpen adds'
+                yield self._problem((key,), text, "remark")
         yield from self._limits()
         for index, member in enumerate(self._team.members):
             if member.type == "ai":
@@ -111,13 +118,13 @@ class _Checks:
         for path, _ in self._unrestricted[:1]:
             others = listed([name for _, name in self._unrestricted[1:]])
             also = f" (the same for {others})" if others else ""
-            text = f"only decides that its changes are shown; bullpen cannot restrict what a command does{also}"
+            text = f"only keeps others from editing beside it; bullpen cannot restrict what a command does{also}"
             yield self._problem((*path, "permissions"), text, "remark")
 
     def _check(self, path: KeyPath, check: Check) -> Iterator[TeamProblem]:
         """Check that a command can run after turns, and that there are any after which it does."""
         folder = self._root / check.cwd
-        editing = [agent for agent in self._team.agents if agent.permissions != "read-only"]
+        editing = [one for one in self._team.agents if one.permissions != "read-only" or not is_restricted(one.agent)]
         if editing and all(agent.pool for agent in editing):
             text = "runs on the workers that have the files, so it is not looked for here; their files must list it"
             yield self._problem(path, text, "remark")
@@ -180,6 +187,10 @@ class _Checks:
         yield self._problem((*path, "pool"), text, "remark")
         if not member.command and member.agent and not is_restricted(member.agent):
             yield self._problem((*path, "agent"), _unknown_agent(member.agent))
+        try:
+            check_model(member.model or "default")
+        except ValueError as error:
+            yield self._problem((*path, "model"), str(error))
         yield from self._permissions(path, member)
         yield from self._may_address(path, member)
         yield from self._allow(path, member)
@@ -197,6 +208,9 @@ class _Checks:
         if member.agent and not is_known(member.agent):
             text = f"{member.agent!r} is not a known agent type, so it gets its prompt as plain text"
             yield self._problem((*path, "agent"), text, "warning")
+        elif self._team.prompts == "specification" and member.agent and not has_own_layout(spec.name):
+            text = f"{member.agent} gets its prompt as plain text: the specification has no layout for it"
+            yield self._problem((*path, "agent"), text, "remark")
         if not self._finds(spec, member):
             folder = self._root / member.cwd
             yield self._problem((*path, "command" if member.command else "agent"), not_found(spec, folder))
@@ -204,6 +218,11 @@ class _Checks:
             spec.arguments(member.permissions, member.model)
         except ValueError as error:
             yield self._problem((*path, "model" if member.model else "permissions"), str(error))
+        asking = spec.with_permissions(member.permissions)
+        if member.permissions == "ask" and (
+            why := asking.why_not_asked(child_environment(asking, None, self._environ))
+        ):
+            yield self._problem((*path, "permissions"), why)
         if member.model and not spec.model_flag and spec.driver is None:
             yield self._problem(
                 (*path, "model"), "has no effect: bullpen cannot set the model of this program", "warning"
@@ -321,21 +340,23 @@ class _Checks:
         if member.instruction_file:
             yield from self._instruction_file((*path, "instruction_file"), member.instruction_file)
         elif member.instruction_file is None and is_known(member.agent):
-            usual = agent_spec(member.agent).instruction_file
-            allowed = self._team.outside_files
-            found = find_instruction_file(self._root, self._root / member.cwd, usual, outside_allowed=allowed)
-            if found:
-                yield from self._instruction_file(path, found)
+            usual, allowed = agent_spec(member.agent).instruction_files, self._team.outside_files
+            found = find_instruction_files(self._root, self._root / member.cwd, usual, outside_allowed=allowed)
+            yield from self._instruction_files(path, *found)
 
     def _instruction_file(self, path: KeyPath, name: str) -> Iterator[TeamProblem]:
-        try:
-            content = read_instruction_file(self._root, name, outside_allowed=self._team.outside_files)
-        except InstructionFileProblem as problem:
+        yield from self._instruction_files(path, InstructionFile(name=name, folder=self._root))
+
+    def _instruction_files(self, path: KeyPath, *files: InstructionFile) -> Iterator[TeamProblem]:
+        read = ReadInstructions(outside_allowed=self._team.outside_files)
+        for file in files:
+            read.add(file)
+        for problem in read.problems:
             yield self._problem(path, f"{problem} Agents will work without it", "warning")
-            return
-        size = byte_length(content)
+        size = sum(map(byte_length, read.texts))
         if size > DEFAULT_MAX_BYTES // 2:
-            text = f"{name!r} has {size:,} bytes, so agents get only its beginning and end"
+            more = f" with {len(read.names) - 1:,} more" if len(read.names) > 1 else ""
+            text = f"{read.names[0]!r}{more} has {size:,} bytes, so agents get only its beginning and end"
             yield self._problem(path, text, "remark")
 
     def _problem(self, path: KeyPath, text: str, severity: Severity = "error") -> TeamProblem:

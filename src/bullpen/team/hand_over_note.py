@@ -80,7 +80,7 @@ def _reviews(team: Team, member: Member) -> list[str]:
         return [f"{reviewer.name} reviews what you change, when you hand over to nobody, until it approves."]
     if member.reviews:
         asked = f"You review what {member.reviews} changes, whenever you are asked for a verdict"
-        return [f"{asked}: end that reply with [VERDICT: approve] or [VERDICT: changes]."]
+        return [f"{asked}: end that reply with a line that is nothing but [VERDICT: approve] or [VERDICT: changes]."]
     return []
 
 

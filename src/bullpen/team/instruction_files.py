@@ -6,9 +6,14 @@ created between the check and the open, and nothing but a regular file is read, 
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
+from bullpen.agents.folder_settings import places_of
 from bullpen.errors import InstructionFileProblem
+from bullpen.files.place import find_place
 
 MAX_BYTES = 16 * 1024 * 1024
 """The most that is read. If that is too long for a prompt, its middle is left out, visibly."""
@@ -18,22 +23,46 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def find_instruction_file(
-    root: Path, cwd: Path, default_name: str | None, *, outside_allowed: bool = False
-) -> str | None:
-    """Return a CLI's usual instruction file, for read_instruction_file; None if there is none.
+class InstructionFile(Struct, frozen=True, kw_only=True):
+    """An instruction file that is to be read."""
 
-    The member's folder comes first, then the team's. A folder outside the team's is searched only if that is allowed.
+    name: str
+    """Its path from the team's folder; an absolute one if it is not below it."""
+    folder: Path
+    """Nothing outside of this folder is read for it, unless the team file allows that."""
+    usual: str = ""
+    """Which of its CLI's usual files it is; empty: the team file names it."""
+
+
+def find_instruction_files(
+    root: Path, cwd: Path, usual: Sequence[str], *, outside_allowed: bool = False
+) -> tuple[InstructionFile, ...]:
+    """Return a CLI's usual instruction files: of each folder the first that it has, the nearest folder last.
+
+    They are looked for from the top of the repository down to the member's folder, as CLIs do. A folder that is
+    neither around nor below the team's is searched only if that is allowed.
     """
-    if not default_name:
-        return None
-    folders = [root / cwd, root] if outside_allowed or _is_inside(root / cwd, root) else [root]
+    root = Path(os.path.abspath(root))  # noqa: PTH100 - links stay as they are
+    if not usual:
+        return ()
+    below = _is_inside(root / cwd, root)
+    top, last = (root, root / cwd if below else root)
+    if not below and outside_allowed and (found := _in_folders(root, _down(_top(root / cwd), root / cwd), usual)):
+        return found
+    above = _down(_top(root), Path(os.path.realpath(root)))[:-1]
+    return _in_folders(root, (*above, *_down(top, last)), usual)
+
+
+def _in_folders(root: Path, folders: Sequence[Path], usual: Sequence[str]) -> tuple[InstructionFile, ...]:
     # A broken link counts as found: reading it reports what is wrong with it.
-    found = (folder / default_name for folder in folders if os.path.lexists(folder / default_name))
-    path = next(found, None)
-    if path is None:
-        return None
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+    firsts = ((folder, next((name for name in usual if os.path.lexists(folder / name)), "")) for folder in folders)
+    return tuple(
+        InstructionFile(name=str((folder / name).relative_to(root)), folder=root, usual=name)
+        if folder.is_relative_to(root)
+        else InstructionFile(name=str(folder / name), folder=folder, usual=name)
+        for folder, name in firsts
+        if name
+    )
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -41,6 +70,21 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):
         return False
+
+
+def _top(folder: Path) -> Path:
+    """Return the top of a folder's repository; the folder itself if it is in none that is the user's own.
+
+    One around the user's home is not the project's, and in one such as /tmp everybody may write rules.
+    """
+    top = find_place(folder).root
+    return top if top in places_of(folder) else folder
+
+
+def _down(top: Path, folder: Path) -> tuple[Path, ...]:
+    """Return the folders from the top down to a folder; only that if it is not below."""
+    top, folder = (Path(os.path.abspath(path)) for path in (top, folder))  # noqa: PTH100 - links stay as they are
+    return tuple(place for place in (*reversed(folder.parents), folder) if place.is_relative_to(top)) or (folder,)
 
 
 def read_instruction_file(root: Path, name: str, *, outside_allowed: bool) -> str:

@@ -154,11 +154,12 @@ TEAM_KEYS = {
     "lead": _TEXT,
     "task": _TEXT,
     "instruction_file": _FILE,
-    "message_header": _FLAG,
-    "whitespace": _one_of("preserve", "collapse"),
+    "prompts": _one_of("bullpen", "specification"),
     "hand_over_note": Kind("true, false, or the text to use instead", _read_note),
     "outside_files": _FLAG,
 }
+OLD_TEAM_KEYS = {"message_header": _FLAG, "whitespace": _one_of("preserve", "collapse")}
+"""They still work. What they leave out of prompts, prompts = "specification" leaves out with everything else."""
 LIMIT_KEYS = {
     "turns_per_message": _whole(1),
     "back_and_forth": _whole(1),
@@ -205,6 +206,7 @@ AGENT_KEYS = PERSON_KEYS | {
     "visibility": _one_of("all", "addressed"),
     "max_bytes": _whole(1),
     "workspace": _one_of("shared", "own"),
+    "reply": _one_of("all", "last"),
     "memory": _one_of("own", "shared"),
     "memory_tokens": _whole(1),
     "pool": POOL,
@@ -219,6 +221,15 @@ AGENT_KEYS = PERSON_KEYS | {
     "until": _one_of("approved"),
     "most_rounds": _whole(1),
 }
+DEFAULT_KEYS = {
+    key: AGENT_KEYS[key]
+    for key in (
+        *("cwd", "env", "permissions", "allow", "deny", "ask_timeout"),
+        *("window", "window_bytes", "visibility", "max_bytes", "workspace", "reply", "memory", "memory_tokens"),
+        *("pool", "idle_timeout", "total_timeout", "budget", "tools", "may_set_task", "may_drop"),
+    )
+}
+"""The keys of [defaults]: for every agent that does not have them itself."""
 CHECK_KEYS = {
     "command": _COMMAND,
     "name": Kind(f"a name of at most {LONGEST_CHECK_NAME} characters in one line, without brackets", _read_check_name),
@@ -235,6 +246,7 @@ WORKER_KEYS = {
     "checks": _COMMANDS,
     "permissions": _PERMISSIONS,
     "allow": _ALLOWED,
+    "models": _TEXTS,
     "arguments": _TEXTS,
     "env": Kind(
         "a list of variable names, without values; a trailing * matches any ending", _read_patterns, may_be_secret=True

@@ -12,7 +12,7 @@ def why_shared(member: Member, spec: AgentSpec) -> str:
     """Return why a member has no memory of its own and gets the conversation again in every turn; nothing if it has."""
     sessions = spec.with_permissions(member.permissions).sessions
     if member.memory == "shared":
-        return 'the team file says memory = "shared"'
+        return 'the team file says memory = "shared" or prompts = "specification"'
     if sessions is None:
         return spec.why_no_sessions if spec.sessions is None else NOT_IF_ASKED
     if member.memory == "own":

@@ -15,16 +15,20 @@ from bullpen.team.keys import (
     AGENT_KEYS,
     BUDGET_KEYS,
     CHECK_KEYS,
+    DEFAULT_KEYS,
     LIMIT_KEYS,
     LONGEST_CHECK_NAME,
+    OLD_TEAM_KEYS,
     PERSON_KEYS,
     PRICE_KEYS,
     SUMMARY_KEYS,
     TEAM_KEYS,
+    Kind,
     check_name,
 )
 from bullpen.team.lead import read_lead
 from bullpen.team.reviewers import review_problems
+from bullpen.team.specified_prompts import as_specified, contradictions
 from bullpen.team.stand_ins import why_not
 from bullpen.team.table_reader import Path, TableReader, read_toml, shown, suggestion
 from bullpen.team.team import BULLPEN, EVERYONE, Budget, Check, Limits, Member, SummaryRules, Team
@@ -34,6 +38,8 @@ from bullpen.text.names import normalized
 # These would end a name in [NEXT: …] or [DROP: …], or start something else there.
 NOT_IN_NAMES = "[]［］,，、&＆|｜!！:：\n\r`"
 
+TABLES = ("defaults", "limits", "budget", "summaries", "prices")
+LISTS = ("member", "check")
 MOST_WORDS = 3
 """Of a command, in the name of a check that has no other."""
 _PLAIN_WORD = re.compile(r"[A-Za-z][\w.:-]*")
@@ -67,8 +73,8 @@ class _Reader(TableReader):
 
     def team(self) -> Team:
         """Return the team; use it only if there are no problems."""
-        tables = {"limits": dict, "budget": dict, "summaries": dict, "prices": dict, "member": list, "check": list}
-        values = self.values(self._document, TEAM_KEYS, (), skip=tables)
+        tables = {**dict.fromkeys(TABLES, dict), **dict.fromkeys(LISTS, list)}
+        values = self.values(self._document, TEAM_KEYS | OLD_TEAM_KEYS, (), skip=tables)
         for name, kind in tables.items():
             if not isinstance(self._document.get(name, kind()), kind):
                 self.problem((name,), f"must be {f'a table [{name}]' if kind is dict else f'tables [[{name}]]'}")
@@ -93,7 +99,11 @@ class _Reader(TableReader):
         for path, text in review_problems(team):
             self.problem(path, text)
         self._check_summarizer(team)
-        return team
+        if team.prompts != "specification":
+            return team
+        for path, text in contradictions(self._document):
+            self.problem(path, text)
+        return as_specified(team)
 
     def _budget(self, table: object, path: Path) -> Budget:
         return Budget(**self.values(table, BUDGET_KEYS, path)) if isinstance(table, dict) else Budget()
@@ -110,7 +120,7 @@ class _Reader(TableReader):
             yield model, Price(**values)
 
     def _members(self) -> Iterator[Member]:
-        tables = self._document.get("member", [])
+        tables, defaults = self._document.get("member", []), self._defaults()
         for index, table in enumerate(tables if isinstance(tables, list) else []):
             path: Path = ("member", index)
             if not isinstance(table, dict):
@@ -118,16 +128,36 @@ class _Reader(TableReader):
                 continue
             has_program = "agent" in table or "command" in table
             is_agent = has_program or table.get("type") == "ai"
-            values = self.values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path, others=AGENT_KEYS)
+            values = self._member_values(table, AGENT_KEYS if is_agent else PERSON_KEYS, path)
             if "name" not in table:
                 self.problem(path, "has no name")
             if is_agent and not has_program:
                 self.problem(path, 'needs agent = "claude" (or another CLI) or command = ["program"]')
             if has_program and table.get("type") == "human":
                 self.problem((*path, "type"), "a member with an agent or a command cannot be human")
-            self._check_timeouts(values, path)
-            values["budget"] = self._budget(values.get("budget"), (*path, "budget"))
+            if is_agent:
+                values = {**_left_open(defaults, values), **values}
             yield Member(**{"name": f"member {index + 1}", **values, "type": "ai" if is_agent else "human"})
+
+    def _defaults(self) -> dict[str, Any]:
+        """Return the values for agents that do not have their own."""
+        table = self._document.get("defaults")
+        if not isinstance(table, dict):
+            return {}
+        return self._member_values(table, DEFAULT_KEYS, ("defaults",), elsewhere="belongs to each [[member]]")
+
+    def _member_values(
+        self,
+        table: Mapping[str, Any],
+        keys: Mapping[str, Kind],
+        path: Path,
+        elsewhere: str = "is only for members with an agent or a command",
+    ) -> dict[str, Any]:
+        values = self.values(table, keys, path, others=AGENT_KEYS, elsewhere=elsewhere)
+        self._check_timeouts(values, path)
+        if "budget" in values:
+            values["budget"] = self._budget(values["budget"], (*path, "budget"))
+        return values
 
     def _checks(self) -> Iterator[Check]:
         tables = self._document.get("check", [])
@@ -243,6 +273,11 @@ class _Reader(TableReader):
         if name not in known:
             kind = "agent" if path[0] in ("lead", "summaries") else "member"
             self.problem(path, f"there is no such {kind}: {shown(name)}.{suggestion(name, known)}")
+
+
+def _left_open(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults for a member with these values: a default window would win over its window_bytes."""
+    return {key: value for key, value in defaults.items() if not (key == "window" and "window_bytes" in own)}
 
 
 def usual_name(command: Sequence[str]) -> str:

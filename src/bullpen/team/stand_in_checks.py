@@ -10,18 +10,11 @@ from bullpen.team.stand_ins import programs
 from bullpen.team.team import Member, Team
 from bullpen.text.names import listed
 
-NOT_BY_THEMSELVES = (
-    "nobody stands in for {} by itself once it has started, only after /retry: what a command changes in files is not "
-    'recorded unless it has permissions = "edit"'
-)
-
 
 def stand_in_problems(
     team: Team, member: Member, root: Path, environ: Mapping[str, str]
 ) -> Iterator[tuple[str, Severity]]:
     """Yield what is to be known of a member's stand-ins: which cannot take its role, and which are elsewhere."""
-    if member.stand_in and _is_unwatched(member):
-        yield NOT_BY_THEMSELVES.format(member.name), "warning"
     for by, other in programs(team, member):
         if by == member.name:
             continue
@@ -40,11 +33,6 @@ def stand_in_problems(
             yield f"{by} runs {where}: in the role of {member.name} it reads the files of {other.cwd!r} there", "remark"
         elif not other.pool and not finds(spec, other, root, environ):
             yield f"{by} is not ready: {not_found(spec, root / member.cwd)}", "warning"
-
-
-def _is_unwatched(member: Member) -> bool:
-    """Return whether nobody knows what a turn of a member has changed that failed: neither events nor records say."""
-    return bool(member.command) and not is_known(member.agent) and member.permissions == "read-only"
 
 
 def stand_in_sentences(team: Team, root: Path, environ: Mapping[str, str]) -> Iterator[str]:

@@ -41,15 +41,16 @@ class TableReader:
         path: Path,
         *,
         others: Mapping[str, Kind] | None = None,
+        elsewhere: str = "",
         skip: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """Return the values of a table; an unknown key or a wrong value is a problem."""
+        """Return the values of a table; an unknown key or a wrong value is a problem. Others belong elsewhere."""
         values = {}
         for key, value in table.items():
             if key in (skip or {}):
                 continue
             if key not in keys:
-                self._unknown_key((*path, key), keys, others or {})
+                self.problem((*path, key), elsewhere if key in (others or {}) else _unknown(key, keys))
                 continue
             try:
                 values[key] = keys[key].read(value)
@@ -58,17 +59,14 @@ class TableReader:
                 self.problem((*path, key), f"must be {keys[key].words}{instead}{_as_list(key, value)}")
         return values
 
-    def _unknown_key(self, path: Path, keys: Mapping[str, Kind], others: Mapping[str, Kind]) -> None:
-        key = str(path[-1])
-        if key in others:
-            self.problem(path, "is only for members with an agent or a command")
-        else:
-            self.problem(path, f"there is no such key.{suggestion(key, keys)}")
-
     def problem(self, path: Path, text: str) -> None:
         """Note what is wrong with a key, or with a table."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
         self.problems.append(TeamProblem(text, line=self._lines.line_of(path), key=key))
+
+
+def _unknown(key: str, keys: Mapping[str, Kind]) -> str:
+    return f"there is no such key.{suggestion(key, keys)}"
 
 
 def suggestion(word: str, known: Any) -> str:

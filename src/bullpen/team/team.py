@@ -11,9 +11,11 @@ from bullpen.team.lead import first_to_answer
 
 MemberType = Literal["human", "ai"]
 Visibility = Literal["all", "addressed"]
-Whitespace = Literal["preserve", "collapse"]
+Whitespace = Literal["preserve", "collapse", "specification"]
+PromptKind = Literal["bullpen", "specification"]
 MemoryKind = Literal["own", "shared"]
 WorkspaceKind = Literal["own", "shared"]
+ReplyKind = Literal["all", "last"]
 OnRed = Literal["ask", "return"]
 OnInterrupted = Literal["ask", "retry-once"]
 Until = Literal["approved"]
@@ -111,6 +113,8 @@ class Member(Struct, frozen=True, kw_only=True):
     """How large its session may become before a new one begins; None: what fits the CLI's usual models."""
     workspace: WorkspaceKind = "shared"
     """Whether it edits the folder itself, or a git worktree of its own that is merged after each of its turns."""
+    reply: ReplyKind = "all"
+    """Whether all that it says in a turn is its message, or only what it says after its last tool."""
     pool: str = ""
     """The workers that run its turns, on other machines; empty: its turns run where the conversation is open."""
 
@@ -164,6 +168,8 @@ class Team(Struct, frozen=True, kw_only=True):
     """The agent that answers a person who names nobody; or several, as in [NEXT: …]."""
     task: str | None = None
     instruction_file: str | None = None
+    prompts: PromptKind = "bullpen"
+    """Whether prompts are those of the specification to the letter, with nothing of ours; see as_specified."""
     message_header: bool = True
     """Whether the message to answer starts with its sender, in the layout's own style."""
     whitespace: Whitespace = "preserve"

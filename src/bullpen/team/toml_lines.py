@@ -30,12 +30,14 @@ class TomlLines:
                 self._lines.setdefault((*table, *_parts(key[1])), number)
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line of a key, or of the nearest table around it."""
-        while path:
-            if line := self._lines.get(path) or self._lines.get((*path, 0)):
-                return line
-            path = path[:-1]
-        return None
+        """Return the line of a key, or of the nearest table around it. A member's key may be in [defaults]."""
+        places = [path[:length] for length in range(len(path), 0, -1)]
+        if path[:1] == ("member",):
+            inherited = ("defaults", *path[2:])
+            defaults = [inherited[:length] for length in range(len(inherited), 1, -1)]
+            places = [*places[:-2], *defaults, *places[-2:]]
+        found = (self._lines.get(place) or self._lines.get((*place, 0)) for place in places)
+        return next(filter(None, found), None)
 
     def has(self, path: Path) -> bool:
         """Return whether the text itself has this key."""

@@ -55,7 +55,10 @@ NAMES = {
     "\x1b[13;2u": "new line",
     "\x1b[I": "focus in",
     "\x1b[O": "focus out",
+    "\x1b": "escape",
 }
+ESCAPE_SECONDS = 0.05
+"""After which an escape is the key, and not the beginning of another one that comes in two pieces."""
 
 _KEY = re.compile(r"\x1b(?:\[[0-9;<>?]*[ -/]*[@-~]|O.|[^\[O])|\x1b|.", re.DOTALL)
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-9;<>?]*[ -/]*|O)?\Z")
@@ -104,8 +107,19 @@ class KeyReader:
             yield Typed(_lines("".join([*self._pasted, inside])), is_pasted=True)
             self._pasted, text = None, after
 
+    @property
+    def may_be_escape(self) -> bool:
+        """Whether an escape has come that may be the key, or the beginning of another one."""
+        return self._pasted is None and self._rest == "\x1b"
+
+    def flush(self) -> Iterator[Key]:
+        """Yield the escape that nothing has followed."""
+        if self.may_be_escape:
+            self._rest = ""
+            yield Pressed(NAMES["\x1b"])
+
     def _keys(self, text: str, *, is_all: bool) -> Iterator[Key]:
-        if is_all and (unfinished := _UNFINISHED.search(text)) and unfinished[0] != "\x1b":
+        if is_all and (unfinished := _UNFINISHED.search(text)):
             self._rest = unfinished[0]
             text = text[: unfinished.start()]
         plain = _lines(text)

@@ -43,9 +43,9 @@ class Notifier:
         """Note that the person is there."""
         self._pressed_at = self._clock()
 
-    def show(self, count: int, *texts: str) -> None:
-        """Show how many things wait for the person, and tell them of a new one if they look elsewhere."""
-        title = f"({count}) {self._name} · bullpen" if count else f"{self._name} · bullpen"
+    def show(self, sign: str, count: int, *texts: str) -> None:
+        """Show the sign of a state and how many things wait for the person; tell them of a new one if they are away."""
+        title = f"{sign} {f'({count}) ' if count else ''}{self._name} · bullpen"
         if title != self._shown:
             self._shown = title
             self._write(f"\x1b]2;{_safe(title)}\x07")

@@ -2,15 +2,18 @@
 
 import contextlib
 import os
+import select
 import sys
 import termios
 from collections.abc import Iterator
 
+from bullpen.terminal.keys import KeyReader, Pressed, Typed
 from bullpen.terminal.notifier import FOCUS_REPORTS_OFF, FOCUS_REPORTS_ON, RESTORE_TITLE, SAVE_TITLE
 
 PASTE_MARKS_ON, PASTE_MARKS_OFF, SHOW_CURSOR = "\x1b[?2004h", "\x1b[?2004l", "\x1b[?25h"
 ENTER = PASTE_MARKS_ON + FOCUS_REPORTS_ON + SAVE_TITLE
 LEAVE = RESTORE_TITLE + FOCUS_REPORTS_OFF + PASTE_MARKS_OFF + SHOW_CURSOR
+READ_BYTES = 64 * 1024
 INPUT_FLAGS, LOCAL_FLAGS, CONTROL_CHARACTERS = 0, 3, 6
 
 
@@ -59,6 +62,24 @@ class RawTerminal:
                 os.write(output, LEAVE.encode())
             finally:
                 os.set_blocking(output, True)
+
+
+def typed_ahead(file: int) -> str:
+    """Return what was typed before anybody read it, without the keys for a new line that nothing follows."""
+    if not os.isatty(file):
+        return ""
+    before = termios.tcgetattr(file)
+    mode = [*before[:LOCAL_FLAGS], before[LOCAL_FLAGS] & ~termios.ICANON, *before[LOCAL_FLAGS + 1 :]]
+    termios.tcsetattr(file, termios.TCSANOW, mode)
+    keys = KeyReader()
+    try:
+        written = ""
+        while select.select([file], [], [], 0)[0] and (data := os.read(file, READ_BYTES)):
+            for key in keys.feed(data):
+                written += key.text if isinstance(key, Typed) else "\n" if key == Pressed("enter") else ""
+    finally:
+        termios.tcsetattr(file, termios.TCSANOW, before)
+    return "\n".join(line for line in written.split("\n") if line.strip())
 
 
 def is_terminal() -> bool:

@@ -3,12 +3,14 @@
 import ctypes
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
@@ -20,6 +22,7 @@ _prctl = getattr(ctypes.CDLL(None), "prctl", None)
 USER, PASSWORD, DATABASE = "kai", "not a secret: öffne/dich", "postgres"
 NOBODY = "nobody"
 WAIT_SECONDS = 60.0
+PORTS = range(20_000, 32_000)
 # Tests kill processes and servers, but never the power.
 SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB", "jit=off")
 
@@ -46,8 +49,8 @@ class PostgresServer:
             account = pwd.getpwnam(self._user)
             os.chown(self.folder, account.pw_uid, account.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
         self._make()
+        self.port = free_port()
         self.start()
 
     def __enter__(self) -> Self:
@@ -72,8 +75,9 @@ class PostgresServer:
             raise RuntimeError("PostgreSQL does not run: start it first.")
         return self._process.pid
 
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
+    def start(self, *, recovers_for: float = 0.0) -> None:
+        """Start it, and wait until it answers; after a crash, let its recovery take some seconds longer."""
+        before = len(self._log())
         options = [f"port={self.port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}"]
         given = [word for option in (*options, *self._settings) for word in ("-c", option)]
         with (self.folder / "log").open("ab") as log:
@@ -87,6 +91,12 @@ class PostgresServer:
                 start_new_session=True,
                 preexec_fn=_end_with_parent,
             )
+        if recovers_for:
+            while b"database system was" not in self._log()[before:]:
+                time.sleep(0.001)
+            self._process.send_signal(signal.SIGSTOP)
+            time.sleep(recovers_for)
+            self._process.send_signal(signal.SIGCONT)
         deadline = time.monotonic() + WAIT_SECONDS
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -120,6 +130,10 @@ class PostgresServer:
         )
         password.unlink()
 
+    def _log(self) -> bytes:
+        log = self.folder / "log"
+        return log.read_bytes() if log.exists() else b""
+
     def _answers(self) -> bool:
         ready: list[Path | str] = [self._programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(ready, check=False).returncode == 0
@@ -132,7 +146,9 @@ def _end_with_parent() -> None:
 
 
 def free_port() -> int:
-    """Return a port that nobody uses."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Return a port that nobody uses, also not for a connection in a moment: systems take other ones for those."""
+    while True:
+        port = random.choice(PORTS)  # noqa: S311 (no secret)
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port

@@ -1,25 +1,15 @@
 """A stage: a team of scripted agents, so that a conversation costs nothing and is always the same."""
 
 import json
-import os
-import stat
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 Script = Sequence[Mapping[str, object]]
 """The steps of one turn: see bullpen.testing.agent."""
-
-PROGRAM = """#!{python} -SE
-import os, sys
-turn = os.path.getsize({counter!r}) if os.path.exists({counter!r}) else 0
-if "--version" not in sys.argv:
-    with open({counter!r}, "a") as file:
-        file.write(".")
-script = {scripts!r}[min(turn, {last})]
-os.environ["PYTHONPATH"] = {path!r}
-os.execv({python!r}, [{python!r}, "-m", "bullpen.testing.agent", "--as", {cli!r}, "--script", script, *sys.argv[1:]])
-"""
+AGENT = (sys.executable, "-m", "bullpen.testing.agent")
+"""The command of a scripted agent."""
 
 
 def write_team(folder: Path, agents: Mapping[str, Script], *, people: Sequence[str] = ("kim",), head: str = "") -> Path:
@@ -27,7 +17,7 @@ def write_team(folder: Path, agents: Mapping[str, Script], *, people: Sequence[s
     parts = [head or 'name = "stage"\n']
     parts += [f"[[member]]\nname = {json.dumps(person)}\n" for person in people]
     for name, script in agents.items():
-        command = [sys.executable, "-m", "bullpen.testing.agent", "--as", "text", "--script", json.dumps(script)]
+        command = [*AGENT, "--as", "text", "--script", json.dumps(script)]
         parts.append(f"[[member]]\nname = {json.dumps(name)}\ncommand = {json.dumps(command)}\n")
     path = folder / "team.toml"
     path.write_text("\n".join(parts), encoding="utf-8")
@@ -37,26 +27,30 @@ def write_team(folder: Path, agents: Mapping[str, Script], *, people: Sequence[s
 def put_on_path(folder: Path, plays: Mapping[str, Sequence[Script]]) -> Path:
     """Write programs with the names of CLIs, which run one script per turn, and then repeat the last one.
 
-    Return their folder; put it first on the PATH to run them instead of the real CLIs.
+    Return their folder; put it first on the PATH to run them instead of the real CLIs. For claude the prompts are in
+    claude.turns.
     """
     programs = folder / "bin"
     programs.mkdir(parents=True, exist_ok=True)
     for cli, scripts in plays.items():
-        files = [folder / f"{cli}-{number}.json" for number in range(len(scripts))]
-        for file, script in zip(files, scripts, strict=True):
-            file.write_text(json.dumps(script), encoding="utf-8")
-        program = programs / cli
-        program.write_text(_program(folder, cli, [str(file) for file in files]), encoding="utf-8")
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        turns = folder / f"{cli}.turns"
+        write_scripts(turns, scripts)
+        write_program(programs / cli, cli, "--turns", str(turns))
     return programs
 
 
-def _program(folder: Path, cli: str, files: list[str]) -> str:
-    return PROGRAM.format(
-        python=sys.executable,
-        counter=str(folder / f"{cli}.turns"),
-        scripts=files,
-        last=len(files) - 1,
-        path=os.pathsep.join(path for path in sys.path if path),
-        cli=cli,
-    )
+def write_scripts(folder: Path, scripts: Sequence[Script]) -> None:
+    """Write what an agent does, turn by turn, into its folder; see bullpen.testing.agent.turns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("script*"):
+        old.unlink()
+    for number, script in enumerate(scripts, start=1):
+        for name in (f"script-{number}", "script"):
+            (folder / name).write_text(json.dumps(script), encoding="utf-8")
+
+
+def write_program(path: Path, cli: str, *arguments: str) -> None:
+    """Write a program that is the scripted agent, with these arguments before its own."""
+    command = shlex.join([*AGENT, "--as", cli, *arguments])
+    path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)

@@ -725,6 +725,20 @@ class StoreContract:
             store.finish_changes("c", number + 1, done, owner=OWNER)
         assert store.changes("c") == [finished]
 
+    def test_what_may_hold_up_others_is_found_without_them(self, store: Store) -> None:
+        start(store)
+        for name in ("asks", "idle"):
+            begin(store, name)
+        number = store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER).number
+        store.update("asks", at=1, change=StateChange(progress={"programs": {"1": {"member": "max"}}}))
+        store.update("idle", at=1, change=StateChange(progress={"turns": 1}))
+
+        assert store.unsettled() == ["c", "asks"]
+        store.finish_changes("c", number, CHANGES, owner=OWNER)
+        assert (store.unsettled(), store.unsettled(owned=True)) == (["asks"], ["c", "asks"])
+        store.delete("asks", at=2)
+        assert store.unsettled() == []
+
     def test_what_was_begun_is_not_finished_as_something_else(self, store: Store) -> None:
         start(store)
         begun = store.add_changes("c", replace(CHANGES, state="begun"), owner=OWNER)

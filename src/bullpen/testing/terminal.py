@@ -138,6 +138,7 @@ class Terminal:
         cwd: Path,
         columns: int = 80,
         rows: int = 24,
+        start: "Callable[..., subprocess.Popen[bytes]]" = subprocess.Popen,
     ) -> None:
         self.screen = Screen(columns, rows)
         self.written = b""
@@ -145,7 +146,7 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._file, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self.process = subprocess.Popen(
+        self.process = start(
             command,
             stdin=child,
             stdout=child,

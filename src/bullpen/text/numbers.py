@@ -2,6 +2,7 @@
 
 import time
 
+from bullpen.clock import now
 from bullpen.turn_events import Usage
 
 NO_TIME = "--:--"
@@ -77,13 +78,13 @@ def local_time(milliseconds: int, *, seconds: bool = False) -> str:
 def day_or_clock(milliseconds: int) -> str:
     """Return the time of day if a moment is today, else its day."""
     day, _, hour = local_time(milliseconds).partition(" ")
-    return hour if day == local_time(time.time_ns() // 1_000_000).partition(" ")[0] else day
+    return hour if day == local_time(int(now() * 1000)).partition(" ")[0] else day
 
 
 def moment(milliseconds: int) -> str:
     """Return when something is: the time of day if that is today, else the day, too."""
     said = local_time(milliseconds)
-    return said[11:] if said[:10] == local_time(time.time_ns() // 1_000_000)[:10] else said
+    return said[11:] if said[:10] == local_time(int(now() * 1000))[:10] else said
 
 
 def day(milliseconds: int) -> str:

@@ -16,7 +16,9 @@ from bullpen.text.patterns import pattern
 
 MASK = "[secret]"
 SHORTEST_SECRET = 8
-"""Shorter values would be found in ordinary words."""
+"""Shorter values would be found within ordinary words."""
+SHORTEST_WORD = 6
+"""Values of this length are removed where they are words of their own. Shorter ones are too often ordinary words."""
 SHORTEST_ANNOUNCED = 6
 
 # AUTHOR is not AUTH, ASKPASS is a program, and PWD alone is the current folder.
@@ -88,7 +90,7 @@ def without_secrets(
     if is_cut:
         text = _without_rest(text, values)
     for value in values:
-        text = text.replace(value, MASK)
+        text = text.replace(value, MASK) if len(value) >= SHORTEST_SECRET else _as_word(value).sub(MASK, text)
     if only_known:
         return text
     text = _PRIVATE_KEY.sub(MASK, text)
@@ -107,7 +109,10 @@ def _is_name_and_password(word: str) -> bool:
 
 
 def _is_text(value: bytes) -> bool:
-    return value.decode(errors="replace").replace("\ufffd", "\0").isprintable()
+    try:
+        return value.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def _without_rest(text: str, values: list[str]) -> str:
@@ -151,9 +156,15 @@ def _secret_values(environment: Mapping[str, str]) -> list[str]:
         for name, value in environment.items()
         for secret in _secrets_in(name, value)
         for spelling in _spellings(secret)
-        if len(spelling) >= SHORTEST_SECRET
+        if len(spelling) >= SHORTEST_WORD
     }
     return sorted(found, key=len, reverse=True)
+
+
+@lru_cache(maxsize=512)
+def _as_word(value: str) -> re.Pattern[str]:
+    """Return a pattern that finds a value where it is not a part of a longer word."""
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
 
 
 # An agent may ask many questions, and in each of them all of these are looked for.

@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import os
-import socket
-import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from bullpen.callers import caller
 from bullpen.tools.calls import Answer, Call
 
 logger = logging.getLogger(__name__)
@@ -56,8 +55,9 @@ async def open_door(answering: Answering, may_use: MayUse = lambda *_: True) -> 
         visitors: set[asyncio.Task[None]] = set()
 
         def come_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if not _is_ours(writer.get_extra_info("socket"), lambda pid: may_use(pid, str(path))):
-                logger.warning("somebody else's process was refused at the tools of a turn")
+            pid = caller(writer.get_extra_info("socket"))
+            if pid is None or not may_use(pid, str(path)):
+                logger.warning("a process was refused at the tools of a turn pid=%s", pid or "unknown")
                 writer.close()
                 return
             if len(visitors) >= MOST_VISITORS:
@@ -79,14 +79,6 @@ async def open_door(answering: Answering, may_use: MayUse = lambda *_: True) -> 
             for task in visitors:
                 task.cancel()
             await asyncio.gather(*visitors, return_exceptions=True)
-
-
-def _is_ours(line: socket.socket, may_use: Callable[[int], bool]) -> bool:
-    """Return whether the process that has connected is of the same user, and of no other turn, if the system tells."""
-    if (option := getattr(socket, "SO_PEERCRED", None)) is None:
-        return True
-    pid, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
-    return bool(user == os.getuid()) and may_use(pid)
 
 
 class _Visitor:

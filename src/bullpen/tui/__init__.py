@@ -35,10 +35,14 @@ async def run_tui(
     conversation: "Conversation", *, sender: str | None = None, conversations: "OpenConversations | None" = None
 ) -> int:
     """Show a conversation that is open already, until the person leaves. `conversations` opens others."""
+    import sys
+
     from bullpen.terminal.notifier import give_title_back
+    from bullpen.terminal.raw_mode import typed_ahead
     from bullpen.tui.app import BullpenApp
 
-    app = BullpenApp(conversation, sender=sender, conversations=conversations)
+    draft = typed_ahead(sys.__stdin__.fileno()) if sys.__stdin__ is not None else ""
+    app = BullpenApp(conversation, sender=sender, conversations=conversations, draft=draft)
     try:
         await app.run_async()
     finally:

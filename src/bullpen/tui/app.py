@@ -1,12 +1,14 @@
 """BullpenApp: the themes, leaving, and a sentence instead of a traceback."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from typing import ClassVar
+from contextlib import suppress
+from typing import Any, ClassVar
 
 from textual import on, work
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, Paste
@@ -17,6 +19,8 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.terminal.notifier import SAVE_TITLE, Notifier
 from bullpen.tui.chat import ChatScreen, at_work
+from bullpen.tui.key_line import KeyLine
+from bullpen.tui.note_line import NoteLine
 from bullpen.tui.open_conversations import OpenConversations
 from bullpen.tui.palette import CommandProvider, Palette
 from bullpen.tui.removed_widgets import survive_removed_widgets
@@ -25,6 +29,7 @@ from bullpen.tui.text import one_line, reading_seconds
 from bullpen.tui.text_screen import ReadingScreen
 from bullpen.tui.theme import DARK, LIGHT, THEMES, is_light
 from bullpen.tui.updates import Waiting
+from bullpen.view.activity import most_urgent
 from bullpen.view.attention import Attention
 
 TERMINAL_SECONDS = 2.0
@@ -50,6 +55,7 @@ class BullpenApp(App[None]):
         *,
         sender: str | None = None,
         conversations: OpenConversations | None = None,
+        draft: str = "",
     ) -> None:
         super().__init__()
         survive_removed_widgets()
@@ -58,7 +64,7 @@ class BullpenApp(App[None]):
         self._sender = sender
         self._history: list[str] = []
         """What a person has said in any of the conversations."""
-        self._drafts: dict[str, str] = {}
+        self._drafts = {conversation.id: draft}
         """What a person was writing in a conversation when they opened another one."""
         self._second_press = SecondPress()
         self.notifier = Notifier(one_line(conversation.team.name, 60), self._write_to_terminal)
@@ -78,7 +84,8 @@ class BullpenApp(App[None]):
         """Show in the window's title what waits for the person, and tell them if they look elsewhere."""
         self._waiting[event.conversation_id] = event.attention
         waiting = self._waiting.values()
-        self.notifier.show(sum(one.count for one in waiting), *(one.text for one in waiting))
+        sign = most_urgent(one.activity for one in waiting).sign
+        self.notifier.show(sign, sum(one.count for one in waiting), *(one.text for one in waiting))
 
     def on_app_focus(self) -> None:
         """Note that the terminal is in front."""
@@ -102,6 +109,14 @@ class BullpenApp(App[None]):
         if not self.is_headless:
             self.set_interval(TERMINAL_SECONDS, self._leave_without_terminal)
 
+    async def _flush_next_callbacks(self) -> None:
+        """Leave although a widget that is being removed is cancelled by that: Textual would end with a traceback."""
+        try:
+            await super()._flush_next_callbacks()
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+
     def _leave_without_terminal(self) -> None:
         """Leave if the terminal is gone, which SIGHUP does not tell a program that was started with nohup."""
         if not os.isatty(sys.stdin.fileno()):
@@ -116,9 +131,24 @@ class BullpenApp(App[None]):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """Show a notice, such as a refusal, for as long as a person needs to read it."""
+        """Tell a person something, such as a refusal, for as long as they need to read it."""
         seconds = reading_seconds(message) if timeout is None else timeout
         super().notify(message, title=title, severity=severity, timeout=seconds, markup=markup)
+        self.set_timer(seconds, self._refresh_notifications)
+
+    def _refresh_notifications(self) -> None:
+        """Show what the person was told last on a line of the screen; Textual's boxes would cover the work."""
+        with suppress(ScreenStackError):
+            self.call_later(self._show_notes, self.screen)
+
+    async def _show_notes(self, screen: Screen[Any]) -> None:
+        notes = list(self._notifications)
+        if not screen.is_attached or (not notes and not screen.query(NoteLine)):
+            return
+        if not screen.query(NoteLine):
+            keys = screen.query(KeyLine)
+            await screen.mount(NoteLine(), before=keys.first() if keys else None)
+        screen.query_one(NoteLine).show(notes)
 
     def action_theme(self) -> None:
         """Switch between dark and light."""

@@ -8,9 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from bullpen.tui.key_line import KeyLine
 from bullpen.tui.text import one_line
 from bullpen.view.changes import ChangedFile, ChangeGroup, Changes
 
@@ -60,7 +61,7 @@ class ChangesScreen(ModalScreen[Chosen | None]):
         """Yield how much it is, and the list."""
         yield self._head
         yield self._list
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Show the turns."""

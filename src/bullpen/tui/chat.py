@@ -16,7 +16,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.running_turn import RunningTurn
@@ -24,12 +24,14 @@ from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted
 from bullpen.tui.change_line import ChangedLine
 from bullpen.tui.composer import Composer, SuggestionList
+from bullpen.tui.key_line import KeyLine
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.message import MessageView
 from bullpen.tui.new_below import NewBelow
-from bullpen.tui.notice import KEYS as CHOICE_KEYS
+from bullpen.tui.note_line import NoteLine
 from bullpen.tui.notice import NoticeBar, question_of
 from bullpen.tui.queue import QueuePanel
+from bullpen.tui.running_heads import RunningHeads
 from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.slash_commands import SCREEN_COMMANDS, SlashCommands
 from bullpen.tui.status import StatusBar
@@ -37,25 +39,24 @@ from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import TextScreen
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import TurnView
-from bullpen.tui.updates import Changed, Updates, Waiting
-from bullpen.view.addressees import addressees
+from bullpen.tui.updates import CardsShown, Changed, Updates, Waiting
 from bullpen.view.best_of import result_changes, results_of
 from bullpen.view.change_reading import change_part
 from bullpen.view.command_arguments import Text
 from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read_form, typed_choice
 from bullpen.view.completion import names_of
-from bullpen.view.decisions import Choice, Decision, with_key
+from bullpen.view.decisions import Choice, Decision
+from bullpen.view.entered import JUST_CAME, Entered, entered
 from bullpen.view.listing import conversations_beside
-from bullpen.view.typed_answers import read_typed
 
 if TYPE_CHECKING:
     from bullpen.tui.changes_screen import ChangesScreen
     from bullpen.tui.member_screen import MemberScreen
 
-WIDE = 100
+WIDE, HIGH = 100, 20
 WARM_UP_SECONDS = 0.5
 MOST_ADDRESSEES = 120
-"""Characters that tell who will be asked."""
+"""Characters that tell what Enter does."""
 MOST_RECORDS = 50
 """Records of changes that are shown line by line at once, the latest."""
 
@@ -70,6 +71,7 @@ class ChatScreen(Screen[None]):
     """One conversation. What a person wants is done by the conversation; what goes wrong is said in a sentence."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (HIGH, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         _key("f1", "help", "Help", "This list", show=True),
         _key("f2", "panel", "Panel", "Show or hide the members and the queue"),
@@ -82,7 +84,7 @@ class ChatScreen(Screen[None]):
             "f8",
             "hand_over",
             "Hand over",
-            "Let another agent answer, allow a hand-over that needs your yes, or pick one of several results",
+            "Let another agent answer, or pick one of several results",
             show=True,
         ),
         _key("f9", "cancel", "Cancel", "Cancel the selected turn, or every running turn; asks first"),
@@ -114,8 +116,11 @@ class ChatScreen(Screen[None]):
     ChatScreen FooterKey { margin: 0 2 0 0; }
     ChatScreen.-narrow FooterKey { margin: 0 1 0 0; }
     ChatScreen.-narrow #transcript { padding: 0 1; }
-    /* At the top: below is where people write and decide. */
-    ChatScreen ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
+    /* The composer and the question above it are always there. */
+    ChatScreen.-short RunningHeads { max-height: 1; }
+    ChatScreen.-short.with-note RunningHeads { display: none; }
+    ChatScreen.-short.with-note NoticeBar { max-height: 6; }
+    ChatScreen.-short NoteLine { max-height: 2; }
     """
 
     class Left(Message):
@@ -159,10 +164,8 @@ class ChatScreen(Screen[None]):
         """All changes, while they are on the screen above this one."""
         self._asking: MemberScreen | None = None
         """Who answers, while that is asked above this screen."""
-        self._f8_word = ""
-        self._is_written = False
-        self._seen: tuple[Decision, ...] = ()
-        """What the bar showed when the person began to write; nothing: what it shows now."""
+        self._on_keys: tuple[str, bool, bool, bool] | None = None
+        """What the footer says of the keys that mean different things."""
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
@@ -175,10 +178,12 @@ class ChatScreen(Screen[None]):
                 yield Static("Queue", classes="heading")
                 yield self._queue
         yield NewBelow()
+        yield RunningHeads()
         yield self._notice
+        yield NoteLine()
         yield self._suggestions
         yield self._composer
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Let the person write, and follow the conversation."""
@@ -203,26 +208,45 @@ class ChatScreen(Screen[None]):
     @on(Composer.Sent)
     async def send(self, event: Composer.Sent) -> None:
         """Say it, or run it if it is a command. What does not work is back in the composer."""
-        if await self.attempt(self._send(event.text)):
+        if await self.attempt(self._send(event.text, event.seen)):
             self._composer.remember(event.text)
         else:
             self._composer.take_back(event.text)
 
+    @on(Composer.Chosen)
+    async def choose_with_key(self, event: Composer.Chosen) -> None:
+        """Answer what the card asks."""
+        await self.attempt(self._run(typed_choice(event.choice)))
+
     @on(Composer.Changed)
-    def show_addressees(self) -> None:
-        """Show on the composer's border who will be asked. An answer is about what was shown when it was begun."""
-        is_written = bool(self._composer.text)
-        if is_written and not self._is_written:
-            shown = self._notice.shown
-            self._seen = shown if any(one.kind == "question" for one in shown) else ()
-        self._is_written = is_written
-        asked = addressees(self.conversation, self._composer.text, self._sender)
-        self._composer.border_subtitle = Content("" if asked is None else one_line(asked.line, MOST_ADDRESSEES))
+    def show_enter(self) -> None:
+        """Show on the composer's border what Enter does."""
+        if (text := self._composer.text) and self.focused is self._composer:
+            completes = self._composer.completes
+            line = f"completes {completes}" if completes else self._entered(text, self._composer.seen).line
+            self._composer.border_subtitle = Content(one_line(line, MOST_ADDRESSEES))
+        else:
+            self._show_where_keys_go(self.focused)
+
+    @on(CardsShown)
+    def show_cards(self) -> None:
+        """Note what can be answered now that it is on the screen, and not before."""
+        self._composer.cards.show(self._notice.shown if self.is_current else ())
+        self.show_enter()
+
+    def on_screen_suspend(self) -> None:
+        """Let no key answer what another screen covers."""
+        self._composer.cards.show(())
+
+    def on_screen_resume(self) -> None:
+        """Note what can be seen again."""
+        self.call_after_refresh(self.show_cards)
 
     @on(Composer.Suggested)
     def suggest(self, event: Composer.Suggested) -> None:
         """Show what can follow."""
         self._suggestions.show(event.options, event.selected)
+        self.show_enter()
 
     @on(Composer.Left)
     def leave_composer(self) -> None:
@@ -257,8 +281,9 @@ class ChatScreen(Screen[None]):
         """Show every key."""
         from bullpen.tui.all_keys import all_keys
         from bullpen.tui.help_screen import HelpScreen
+        from bullpen.view.state import conversation_view
 
-        self.app.push_screen(HelpScreen(all_keys(self.BINDINGS)))
+        self.app.push_screen(HelpScreen(conversation_view(self.conversation), all_keys(self.BINDINGS)))
 
     def action_panel(self) -> None:
         """Show or hide the members and the queue."""
@@ -299,6 +324,10 @@ class ChatScreen(Screen[None]):
                 self.Left(chosen or None, next((one.team_path for one in listed if one.id == chosen), ""))
             )
 
+    def action_new(self) -> None:
+        """Begin a new conversation."""
+        self.post_message(self.Left(None, ""))
+
     def action_fork(self, at: int | None = None) -> None:
         """Fork the conversation at the message with this number, else at the selected one, else at its end."""
         selected = self._transcript.selected
@@ -334,11 +363,12 @@ class ChatScreen(Screen[None]):
             self.action_resolve()
         elif action == "pick":
             self.action_compare(choice.given["turn"] if choice else "")
-        elif (
-            choice
-            and (choice.is_risky or action == "discard")
-            and not self.is_sure(_risk_of(choice), question_of(choice))
-        ):
+        elif choice and choice.key and choice not in _choices(self._composer.cards.settled):
+            self.notify(JUST_CAME, severity="warning", markup=False)
+        elif choice and choice.begins:
+            self._composer.replace_draft(choice.begins)
+            self.write()
+        elif choice and action == "discard" and not self.is_sure(_again(choice), question_of(choice)):
             return
         elif choice is not None or action in ("continue", "retry", "skip"):
             typed = typed_choice(choice) if choice else Typed(command, read_form(command.takes, {}))
@@ -346,8 +376,8 @@ class ChatScreen(Screen[None]):
 
     async def action_skip(self) -> None:
         """Continue without a turn, or leave as it is what the notice is about."""
-        offered = next((action for action in ("no", "dismiss") if self._choice(action)), "skip")
-        await self.action_choose(offered)
+        leave = self._choice("dismiss")
+        await self.action_choose("skip" if leave is None or leave.key else "dismiss")
 
     @work
     async def action_hand_over(self) -> None:
@@ -379,29 +409,40 @@ class ChatScreen(Screen[None]):
 
     @on(Waiting)
     def keep_f8_true(self) -> None:
-        """Name on the footer what F8 does now; a list that it opened before would take what is meant for that."""
+        """Name on the footer what the keys do now; a list that it opened before would take what is meant for that."""
         offered = self._on_f8
-        word = "" if offered is None else offered.label
-        if word != self._f8_word:
-            self._f8_word = word
+        hands_over, stops = self._choice("hand-over") is not None, self._choice("stop") is not None
+        now = "" if offered is None else offered.label, self._can_cancel, hands_over, stops
+        if now != self._on_keys:
+            self._on_keys = now
             self.refresh_bindings()
         if offered is not None and self._asking is not None and self._asking.is_current:
             self._asking.dismiss(None)
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
-        """What each key does now: F8 has the name that the bar gives it."""
+        """What each key does now: F8 has the name that the bar gives it, and what there is nothing for is not shown."""
         active = super().active_bindings
         offered, there = self._on_f8, active.get("f8")
-        if offered is not None and there is not None:
-            named = replace(there.binding, description=one_line(offered.label, 20))
-            active["f8"] = there._replace(binding=named)
+        if there is not None:
+            word = there.binding.description if offered is None else one_line(offered.label, 20)
+            is_shown = offered is not None or self._choice("hand-over") is not None
+            active["f8"] = there._replace(binding=replace(there.binding, description=word, show=is_shown))
+        if (esc := active.get("escape")) is not None and esc.binding.action == "cancel_all":
+            # While somebody works, nothing else on the line is as important.
+            word = esc.binding.description if self._choice("stop") is None else "Stop"
+            first = {"escape": esc._replace(binding=replace(esc.binding, description=word, show=self._can_cancel))}
+            active = first | {key: one for key, one in active.items() if key != "escape"}
         return active
+
+    @property
+    def _can_cancel(self) -> bool:
+        return bool(self.conversation.running or self.conversation.running_checks)
 
     @property
     def _on_f8(self) -> Choice | None:
         """What the bar offers with F8 instead of handing over."""
-        return next(filter(None, map(self._choice, ("yes", "ask", "allow", "pick"))), None)
+        return self._choice("pick")
 
     @work
     async def action_resolve(self) -> None:
@@ -451,7 +492,7 @@ class ChatScreen(Screen[None]):
 
     async def action_cancel_all(self) -> None:
         """Cancel every running turn and check; if none is running, go back to writing."""
-        if self.conversation.running or self.conversation.running_checks or self.focused is self._composer:
+        if self._can_cancel or self.focused is self._composer:
             await self._cancel("esc")
         else:
             self.write()
@@ -550,9 +591,9 @@ class ChatScreen(Screen[None]):
         doing = at_work(running) if running else f"The check {', '.join(checks)} is running"
         if (running or checks) and not self.is_sure(f"{doing}. {key} again cancels that."):
             return
-        if await self.attempt(self.conversation.cancel(*([turn_id] if turn_id else []), by=self._sender)):
-            self.app.clear_notifications()
-            self.notify(f"Cancelled: {', '.join(filter(None, [names(running), *checks]))}.", markup=False)
+        self.app.clear_notifications()
+        cancel = ACTIONS["cancel"]
+        await self.attempt(self._run(Typed(cancel, read_form(cancel.takes, {"turn": turn_id or ""}))))
 
     def _show_where_keys_go(self, focused: Widget | None) -> None:
         within = focused.ancestors_with_self if focused is not None else []
@@ -570,10 +611,11 @@ class ChatScreen(Screen[None]):
         await self._updates.show_state()
         return True
 
-    async def _send(self, text: str) -> None:
-        shown, self._seen = self._seen or self._notice.shown, ()
-        chosen = with_key(text, shown)
-        typed = typed_choice(chosen) if chosen else read_typed(text, self.conversation.team, shown, SCREEN_COMMANDS)
+    def _entered(self, text: str, seen: Sequence[Decision]) -> Entered:
+        return entered(self.conversation, text, seen, self._sender, SCREEN_COMMANDS)
+
+    async def _send(self, text: str, seen: Sequence[Decision] | None = None) -> None:
+        typed = self._entered(text, self._notice.shown if seen is None else seen).command
         if typed is None:
             await self.conversation.say(text, sender=self._sender)
             await self._transcript.show_newest()
@@ -593,10 +635,13 @@ class ChatScreen(Screen[None]):
         return next((choice for choice in choices if choice.action == action), None)
 
 
-def _risk_of(choice: Choice) -> str:
-    """Return what a key asks first that may have been meant for what was there a moment ago."""
-    again = f"{CHOICE_KEYS[choice.action]} again" if choice.action in CHOICE_KEYS else "Once more"
-    return f"{again}: {one_line(choice.purpose, 100)} ({choice.typed})."
+def _again(choice: Choice) -> str:
+    """Return what is asked first before something that cannot be undone."""
+    return f"Once more: {one_line(choice.purpose, 100)} ({choice.typed})."
+
+
+def _choices(cards: Iterable[Decision]) -> list[Choice]:
+    return [choice for card in cards for choice in card.choices]
 
 
 def names(running: Iterable[RunningTurn]) -> str:

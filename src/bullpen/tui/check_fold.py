@@ -8,9 +8,9 @@ from textual.widgets import Static
 
 from bullpen.tui.fold import Fold
 from bullpen.tui.text import one_line, shown
-from bullpen.view.checks import CheckLine, Light
+from bullpen.tui.theme import LIGHTS
+from bullpen.view.checks import CheckLine
 
-STYLES: dict[Light, str] = {"green": "$text-success", "red": "$text-error", "yellow": "$text-accent", "grey": "dim"}
 MOST_LINES = 60
 
 
@@ -44,5 +44,5 @@ class CheckFold(Fold):
 
 
 def _title(line: CheckLine) -> Content:
-    style = STYLES[line.light]
+    style = LIGHTS[line.light]
     return Content.assemble((f"{line.sign} ", style), (one_line(line.words, 200), style))

@@ -9,13 +9,14 @@ from textual.containers import HorizontalScroll, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.tui.check_fold import CheckFold
 from bullpen.tui.diff_layout import Loaded
 from bullpen.tui.diff_view import DiffView
+from bullpen.tui.key_line import KeyLine
 from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.text import one_line
 from bullpen.tui.text_screen import LinesView
@@ -127,7 +128,7 @@ class CompareScreen(ModalScreen[Choice | None]):
         yield Static(text, classes="title", markup=False)
         with HorizontalScroll(can_focus=False):
             yield from self._columns
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Begin with the first one."""

@@ -1,6 +1,7 @@
 """Composer: where a person writes. Enter sends; what is pasted waits for it."""
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -12,6 +13,8 @@ from textual.widgets import Static, TextArea
 from bullpen.tui.text import one_line, shown
 from bullpen.view.commands import Command
 from bullpen.view.completion import Option, options_for
+from bullpen.view.decisions import STOP, Choice, Decision
+from bullpen.view.shown_cards import ShownCards
 
 MOST_HISTORY = 500
 
@@ -39,11 +42,20 @@ class Composer(TextArea):
     """
 
     class Sent(Message):
-        """A person wants to say this."""
+        """A person wants to say this; `seen` is what waited for an answer when they began it, if that is known."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, seen: tuple[Decision, ...] | None = None) -> None:
             super().__init__()
             self.text = text
+            self.seen = seen
+
+    class Chosen(Message):
+        """A person answers what the card asks, with its key."""
+
+        def __init__(self, choice: Choice, card: Decision) -> None:
+            super().__init__()
+            self.choice = choice
+            self.card = card
 
     class Suggested(Message):
         """Something can follow what was typed; tab takes the selected one."""
@@ -80,6 +92,16 @@ class Composer(TextArea):
         self._history = [] if history is None else history
         self._place: int | None = None
         self._draft = ""
+        self.cards = ShownCards()
+        self.seen: tuple[Decision, ...] = ()
+        """What waited for an answer when the person began to write."""
+
+    @property
+    def completes(self) -> str:
+        """What Enter completes instead of sending; empty: it sends."""
+        if not self._has_options() or self._is_complete(self._options[self._selected]):
+            return ""
+        return self._options[self._selected].label
 
     def remember(self, text: str) -> None:
         """Put something at the end of the history."""
@@ -89,10 +111,18 @@ class Composer(TextArea):
 
     async def _on_paste(self, event: Paste) -> None:
         """Insert what was pasted, as text."""
+        self._begin()
         event.text = shown(event.text.replace("\r\n", "\n").replace("\r", "\n"))
 
     async def _on_key(self, event: Key) -> None:
         """Do what a key says before the next key is looked at: a binding would wait for the whole screen."""
+        self._begin()
+        key = STOP if event.key == "escape" else event.character or ""
+        if not self.text and (choice := self.cards.choice(key, age=monotonic() - event.time)) and self.cards.first:
+            self._choose(choice, self.cards.first)
+            event.stop()
+            event.prevent_default()
+            return
         match event.key:
             case "enter":
                 self.action_send()
@@ -113,13 +143,26 @@ class Composer(TextArea):
         event.stop()
         event.prevent_default()
 
+    def _begin(self) -> None:
+        """Note what waits for an answer before the first letter: what comes later is not answered by this."""
+        if not self.text:
+            self.seen = self.cards.settled
+
+    def _choose(self, choice: Choice, card: Decision) -> None:
+        """Answer, or begin an answer that needs words: the next key is one of them."""
+        if choice.begins:
+            self.load_text(choice.begins)
+            self.move_cursor(self.document.end)
+        else:
+            self.post_message(self.Chosen(choice, card))
+
     def on_text_area_changed(self) -> None:
         """Suggest what can follow."""
         self._suggest(options_for(self._before_cursor(), self._names, self._more))
 
     def action_send(self) -> None:
         """Take the selected suggestion, or send."""
-        if self._has_options() and not self._is_complete(self._options[self._selected]):
+        if self.completes:
             self.action_complete()
         elif self.text.strip():
             # At once, so that what is typed next is not part of it. A draft from before the history is back then.
@@ -127,7 +170,7 @@ class Composer(TextArea):
             self._place = None
             self.load_text(draft)
             self.move_cursor(self.document.end)
-            self.post_message(self.Sent(text))
+            self.post_message(self.Sent(text, self.seen))
 
     @property
     def draft(self) -> str:
@@ -141,11 +184,13 @@ class Composer(TextArea):
         """Write something else; what was there comes back with the key up."""
         self.remember(self.draft)
         self._place = None
+        self.seen = self.cards.settled
         self.load_text(text)
         self.move_cursor(self.document.end)
 
     def take_back(self, text: str) -> None:
-        """Show again what could not be sent, before what was typed since."""
+        """Show again what could not be sent, before what was typed since. Who has read why may mean what waits now."""
+        self.seen = self.cards.settled
         self.load_text(f"{text}\n{self.text}" if self.text else text)
         self.move_cursor(self.document.end)
 

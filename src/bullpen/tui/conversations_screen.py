@@ -12,6 +12,8 @@ from textual.widgets.option_list import Option
 
 from bullpen.text.numbers import counted, day_or_clock
 from bullpen.tui.text import one_line
+from bullpen.tui.theme import LIGHTS, sign_of
+from bullpen.view.activity import ACTIVITIES
 from bullpen.view.listing import ConversationSummary
 
 NEW = ""
@@ -84,13 +86,19 @@ class ConversationsScreen(ModalScreen[str | None]):
         fitting = [one for one in self._conversations if all(word in _searched(one) for word in wanted)]
         new = Option(Content("+ a new conversation"), id=NEW)
         self._listed.set_options([*(self._option(one) for one in fitting), new])
-        self._listed.highlighted = 0
+        # The one that is open is chosen only if no other fits.
+        self._listed.highlighted = next((at for at, one in enumerate(fitting) if one.id != self._current), 0)
 
     def _option(self, one: ConversationSummary) -> Option:
         facts = [one.id, day_or_clock(one.last_at), counted(one.messages, "message")]
-        facts += ["here"] if one.id == self._current else ["needs you"] if one.needs_you else []
-        facts += [f"{counted(one.running, 'turn')} running"] if one.running else []
-        words = Content.assemble((one_line(one.title, 60), "bold"), (f"  {' · '.join(facts)}", "dim"))
+        facts += ["here"] if one.id == self._current else []
+        now = ACTIVITIES[one.activity]
+        words = Content.assemble(
+            sign_of(now),
+            (one_line(one.title, 60), "bold"),
+            (f"  {now.word}", LIGHTS[now.light]),
+            (f" · {' · '.join(facts)}", "dim"),
+        )
         return Option(words, id=one.id)
 
 

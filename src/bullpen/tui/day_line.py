@@ -1,11 +1,11 @@
 """DayLine: the day on which the messages below it were said."""
 
-import time
 from collections.abc import Iterable
 
 from textual.content import Content
 from textual.widgets import Static
 
+from bullpen.clock import milliseconds
 from bullpen.text.numbers import day
 from bullpen.tui.message import MessageView
 
@@ -26,7 +26,7 @@ def first_of_days(views: Iterable[MessageView]) -> dict[MessageView, str]:
 
     The first one needs no line if it was said today.
     """
-    before = day(time.time_ns() // 1_000_000)
+    before = day(milliseconds())
     first: dict[MessageView, str] = {}
     for view in views:
         this = day(view.message.timestamp)

@@ -9,13 +9,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.file_changes import ChangeRecord
 from bullpen.tui.diff_layout import Loaded
 from bullpen.tui.diff_view import LEAST_SPLIT, DiffView
+from bullpen.tui.key_line import KeyLine
 from bullpen.tui.second_press import QUESTION_SECONDS, SecondPress
 from bullpen.tui.text import one_line
 from bullpen.view.change_lookup import all_changes
@@ -66,7 +67,7 @@ class DiffScreen(ModalScreen[None]):
         """Yield where the person is, the diff, and the keys."""
         yield self._head
         yield self._view
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the patches, and show them."""

@@ -7,17 +7,12 @@ from textual.widgets import Static
 
 from bullpen.text.numbers import counted, day_or_clock, used
 from bullpen.tui.text import one_line
-from bullpen.tui.theme import COLORS
+from bullpen.tui.theme import COLORS, LIGHTS, sign_of
+from bullpen.view.activity import ACTIVITIES, ASLEEP
 from bullpen.view.memory import MemoryView
-from bullpen.view.state import ConversationView, MemberStatus, MemberView, Working
+from bullpen.view.state import ConversationView, MemberView
 from bullpen.view.status_lines import seconds_of
 
-SIGNS: dict[MemberStatus, tuple[str, str]] = {
-    "working": ("●", "$text-success"),
-    "undecided": ("✗", "$text-error"),
-    "your_turn": ("◆", "$text-accent"),
-    "idle": ("○", "dim"),
-}
 LEAST_WIDTH = 20
 LONGEST_REVIEW = 120
 
@@ -33,13 +28,18 @@ class MembersPanel(Static):
     def __init__(self) -> None:
         super().__init__(id="members", markup=False)
         self._view: ConversationView | None = None
+        self._shown = Content("")
 
     def show(self, view: ConversationView) -> None:
         """Show every member, and what all of them have used."""
         self._view = view
         members = [self._member(member) for member in view.members]
         total = used(view.total.tokens, view.total.cost_usd, is_estimate=view.total.is_estimate)
-        self.update(Content("\n").join([*members, *([Content.styled(f"\nΣ {total}", "dim")] if total else [])]))
+        shown = Content("\n").join([*members, *([Content.styled(f"\nΣ {total}", "dim")] if total else [])])
+        # Drawn only if it says something else: the whole screen is laid out again with it.
+        if not shown.is_same(self._shown):
+            self._shown = shown
+            self.update(shown)
 
     def on_resize(self) -> None:
         """Break the lines where they end now."""
@@ -47,20 +47,18 @@ class MembersPanel(Static):
             self.show(self._view)
 
     def _member(self, member: MemberView) -> Content:
-        sign, style = SIGNS[member.status]
         first = Content.assemble(
-            (f"{sign} ", style),
+            sign_of(ACTIVITIES[member.activity]),
             (one_line(member.display_name, 18), f"bold {COLORS[member.color]}"),
             (f" {_kind(member)}", "dim"),
         )
-        doing = [_doing(member.working)] if member.working else []
         width = max(LEAST_WIDTH, self.content_size.width)
         remembered = list(_remembered(member.memory)) if member.memory else []
         parts = [*_lines(list(_spent(member)), width), *_lines(remembered, width)]
         review = (
             [Content.styled(f"  {one_line(member.review, LONGEST_REVIEW)}", "$text-accent")] if member.review else []
         )
-        return Content("\n").join([first, *doing, *review, *parts])
+        return Content("\n").join([first, *_says(member), *review, *parts])
 
 
 def _kind(member: MemberView) -> str:
@@ -71,8 +69,14 @@ def _kind(member: MemberView) -> str:
     )
 
 
-def _doing(working: Working) -> Content:
-    return Content.styled(f"  {one_line(working.doing, 16)} · {seconds_of(working)}", "$text-success")
+def _says(member: MemberView) -> Iterator[Content]:
+    """Yield what an agent does now, unless it is asleep."""
+    now = ACTIVITIES[member.activity]
+    if member.working is not None:
+        words = f"  {one_line(member.working.words, 16)} · {seconds_of(member.working)}"
+        yield Content.styled(words, LIGHTS[now.light])
+    elif member.agent and now != ASLEEP:
+        yield Content.styled(f"  {now.word}", LIGHTS[now.light])
 
 
 def _spent(member: MemberView) -> Iterator[Words]:

@@ -11,18 +11,23 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from bullpen.markers.stripping import text_for_people
 from bullpen.messages import ConversationMessage
 from bullpen.text.numbers import clock
 from bullpen.tui.change_line import ChangedLine
 from bullpen.tui.check_fold import CheckFold
+from bullpen.tui.long_text import folded
+from bullpen.tui.middle_fold import MiddleFold
+from bullpen.tui.remark_line import remark_line
 from bullpen.tui.step_folds import LoadSteps, RecordedFold, StepsFold
-from bullpen.tui.text import beginning, one_line, shown
-from bullpen.tui.theme import color_of
+from bullpen.tui.text import one_line, shown
+from bullpen.tui.theme import LIGHTS, color_of
 from bullpen.tui.unanswered_fold import UnansweredFold
 from bullpen.view.change_reading import ChangeLine
 from bullpen.view.checks import CheckLine
+from bullpen.view.chips import chips
 from bullpen.view.messages import ShownMessage, rebuilt_words
+from bullpen.view.notices import Notice, notice_of
+from bullpen.view.reply_parts import reply_parts
 from bullpen.view.steps import Steps
 from bullpen.view.unanswered import UnansweredTurn
 
@@ -38,8 +43,7 @@ class MessageView(Vertical, can_focus=True):
     MessageView { height: auto; padding: 0 1; margin: 0 0 1 0; border-left: outer $border-blurred; }
     MessageView:focus { background: $primary 8%; }
     MessageView > .header { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    MessageView > .more { color: $text-accent; }
-    MessageView > .note { color: $text-warning; }
+    MessageView > .notice, MessageView > .note { height: auto; text-wrap: wrap; color: $text-muted; }
     MessageView > .why { color: $text-muted; }
     """
 
@@ -88,23 +92,16 @@ class MessageView(Vertical, can_focus=True):
         """What checks said after its turn."""
         self._came = came
         """What came after it, in its order: turns without a reply, and what was changed or taken back."""
+        self._heading = Static(classes="header", markup=False)
         self.styles.border_left = ("outer", self._color)
 
     def compose(self) -> ComposeResult:
         """Yield what was said and what is known about it."""
-        # Importing Markdown takes longer than the rest of the screen, and nobody waits for it at the start.
-        from bullpen.tui.markdown import SafeMarkdown
-
-        part = beginning(text_for_people(self.message.content))
-        yield Static(self._header(), classes="header", markup=False)
-        if self._steps:
-            yield StepsFold(self._steps, self._seconds)
-        elif self._steps is None and self._load_steps is not None:
-            yield RecordedFold(self._load_steps)
-        yield SafeMarkdown(part.text)
-        if part.left_out:
-            more = f"… {part.left_out:,} more characters: enter shows all of it"
-            yield Static(Content(more), classes="more", markup=False)
+        notice = notice_of(self.message)
+        self._heading.update(self._header() if notice is None else self._noticed(notice))
+        self._heading.set_class(notice is not None, "notice")
+        yield self._heading
+        yield from () if notice is not None else self._said()
         if self._rebuilt:
             yield Static(Content(shown(rebuilt_words(self._rebuilt))), classes="note", markup=False)
         for note in self._notes:
@@ -113,6 +110,23 @@ class MessageView(Vertical, can_focus=True):
         yield from map(CheckFold, self._checks)
         for one in self._came:
             yield self._line(one)
+
+    def _said(self) -> ComposeResult:
+        # Importing Markdown takes longer than the rest of the screen, and nobody waits for it at the start.
+        from bullpen.tui.markdown import SafeMarkdown
+
+        if self._steps:
+            yield StepsFold(self._steps, self._seconds)
+        elif self._steps is None and self._load_steps is not None:
+            yield RecordedFold(self._load_steps)
+        parts = reply_parts(self.message)
+        said = folded(["\n".join(part.remarks) or part.text for part in parts])
+        for number, text in said.before:
+            yield remark_line(parts[number], text) if parts[number].remarks else SafeMarkdown(text)
+        if said.middle:
+            yield MiddleFold(said.middle)
+        for number, text in said.after:
+            yield remark_line(parts[number], text) if parts[number].remarks else SafeMarkdown(text)
 
     def _line(self, one: UnansweredTurn | ChangeLine | CheckLine) -> Widget:
         match one:
@@ -125,6 +139,9 @@ class MessageView(Vertical, can_focus=True):
 
     async def add_check(self, line: CheckLine) -> None:
         """Show that a check runs, or how it ended: in the same line."""
+        if line.turn == self.turn_id:
+            self._checks = [*(one for one in self._checks if one.name != line.name), line]
+            self._heading.update(self._header(), layout=False)
         for fold in self.query(CheckFold):
             if fold.line.check == line.check:
                 await fold.show(line)
@@ -152,6 +169,15 @@ class MessageView(Vertical, can_focus=True):
         """Show all of it, exactly as it was said."""
         self.post_message(self.Opened(self.message))
 
+    def _noticed(self, notice: Notice) -> Content:
+        """Return what bullpen itself says: less than what people and agents say."""
+        rest = f"\n{notice.rest}" if notice.rest else ""
+        return Content.assemble(
+            (f"{self.message.speaker.role_name}: ", "dim"),
+            shown(notice.line),
+            (f"  {clock(self.message.timestamp)}  #{self.sequence}{shown(rest)}", "dim"),
+        )
+
     def _header(self) -> Content:
         message = self.message
         addressees = message.routing.resolved_addressees if message.routing else ()
@@ -163,5 +189,6 @@ class MessageView(Vertical, can_focus=True):
             (title, "dim"),
             (" → ", "dim"),
             one_line(to, 60),
+            *((f"  {one.sign} {one.words}", LIGHTS[one.light]) for one in chips(message, self._checks)),
             (f"  {clock(message.timestamp)}  #{self.sequence}{why}", "dim"),
         )

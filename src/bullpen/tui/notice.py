@@ -4,28 +4,24 @@ import asyncio
 from collections.abc import Iterable
 from itertools import count
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from bullpen.text.numbers import counted
-from bullpen.tui.text import beginning, one_line
+from bullpen.tui.text import one_line, shown
 from bullpen.view.decisions import Choice, Decision
 
-MOST_CHARACTERS = 600
-MOST_LINES = 4
+MOST_LINES = 6
 KEYS = {
     "continue": "F5",
     "retry": "F6",
     "skip": "F7",
     "dismiss": "F7",
     "hand-over": "F8",
-    "ask": "F8",
-    "allow": "F8",
     "pick": "F8",
-    "yes": "F8",
-    "no": "F7",
 }
 """The key of each action; of several choices with one action, that of the first."""
 AROUND_LABEL, BETWEEN = 4, 2
@@ -39,7 +35,7 @@ class NoticeBar(Vertical):
     NoticeBar { height: auto; max-height: 16; display: none; padding: 0 1; border-left: thick $warning;
         background: $warning 12%; margin: 0 1; }
     NoticeBar.failure { border-left: thick $error; background: $error 12%; }
-    NoticeBar > Static { height: auto; max-height: 5; }
+    NoticeBar > Static { height: auto; max-height: 6; }
     NoticeBar > #asked { height: auto; max-height: 8; display: none; }
     NoticeBar > #asked > Static { height: auto; background: $panel; padding: 0 1; }
     NoticeBar > #choices { height: auto; }
@@ -83,7 +79,7 @@ class NoticeBar(Vertical):
         if not decisions:
             return
         self.set_class(decisions[0].is_failure, "failure")
-        self._text.update(_text(decisions[0].text, others=len(decisions) - 1))
+        self._show_text()
         # All of it can be scrolled to: nobody is asked about something that they cannot see.
         self._asked.update(Content(decisions[0].shown))
         self.query_one("#asked").display = bool(decisions[0].shown)
@@ -91,7 +87,13 @@ class NoticeBar(Vertical):
 
     async def on_resize(self) -> None:
         """Let no choice be where nobody sees it."""
+        self._show_text()
         await self._arrange()
+
+    def _show_text(self) -> None:
+        if self.decision is not None:
+            width = self.content_size.width or self.app.size.width
+            self._text.update(_text(self.decision.text, others=len(self._decisions) - 1, width=width))
 
     async def _arrange(self) -> None:
         async with self._changing:
@@ -120,15 +122,21 @@ def _rows(choices: Iterable[Choice], width: int) -> list[list[Choice]]:
     return rows
 
 
-def _text(text: str, others: int) -> Content:
-    part = beginning(text, MOST_CHARACTERS, MOST_LINES)
+def _text(text: str, others: int, width: int) -> Content:
+    """Return what it is about; of a long text the beginning and the end, which says what to do."""
     more = f" ({counted(others, 'more decision')})" if others else ""
-    return Content.assemble(part.text, "…" if part.left_out else "", (more, "dim"))
+    room = (MOST_LINES - 1) * width - len(more)
+    said = shown(text)
+    if cell_len(said) > room or said.count("\n") >= MOST_LINES:
+        said = " ".join(said.split())
+        half = room // 2 - 3 if said.isascii() else room // 4 - 3
+        said = f"{said[:half]} … {said[-half:]}" if len(said) > 2 * half else said
+    return Content.assemble(said, (more, "dim"))
 
 
 def _label(choice: Choice) -> Content:
     """Return the key of a choice and what it does; without a key, how it is typed."""
-    key = choice.key or ("" if choice.given.get("scope", "once") != "once" else KEYS.get(choice.action, ""))
+    key = choice.key or KEYS.get(choice.action, "")
     typed = "" if key else f" {one_line(choice.typed, 40)}"
     return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40), (typed, "dim"))
 

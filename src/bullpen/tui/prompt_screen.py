@@ -88,6 +88,8 @@ def report(explanation: Explanation) -> Content:
 
 def _session(explanation: Explanation) -> Iterator[Content]:
     use = explanation.session
+    if explanation.rules:
+        yield Content(f"rules: {one_line(explanation.rules, 300)}")
     if use is not None:
         style = "$text-warning" if use.reason else ""
         yield Content.styled(f"session: {one_line(explanation.in_session, 200)}", style)

@@ -1,6 +1,6 @@
 """SecondPress: what cannot be undone happens when its key is pressed a second time."""
 
-import time
+from bullpen.clock import monotonic
 
 QUESTION_SECONDS = 5.0
 """How long the question is open."""
@@ -18,7 +18,7 @@ class SecondPress:
 
         `about` tells what would be done from what is asked about in the same words.
         """
-        now = time.monotonic()
+        now = monotonic()
         is_second = (question, about) == self._asked and now - self._asked_at <= QUESTION_SECONDS
         self._asked, self._asked_at = (("", ""), float("-inf")) if is_second else ((question, about), now)
         return is_second

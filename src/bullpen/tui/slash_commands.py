@@ -18,8 +18,7 @@ from bullpen.view.combined_changes import kept_beside, with_combined
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Command, Typed, run_command
 from bullpen.view.explanation import Explanation, explain, explain_now
-from bullpen.view.state import conversation_view
-from bullpen.view.status_lines import team_lines
+from bullpen.view.status_lines import who_lines
 from bullpen.view.summaries import summaries_text
 from bullpen.view.turn_lookup import LAST, find_turn
 
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
 LONGEST_NUMBER = 15
 
 SCREEN_COMMANDS = (
-    Command(
-        name="open",
-        argument="[WORDS]",
-        purpose="open another conversation of this folder, or a new one",
-        takes=Text,
-        read=lambda text, _team: Text(text=text),
-    ),
     Command(
         name="fork",
         argument="[N]",
@@ -77,8 +69,7 @@ class SlashCommands:
 
     async def who(self, _: Nothing) -> None:
         """Show who is in the team, and what each agent remembers."""
-        lines = team_lines(conversation_view(self._conversation), self._conversation.team.first_to_answer)
-        self._read(Content.styled("Who is in the team", "bold"), "\n".join(lines))
+        self._read(Content.styled("Who is in the team", "bold"), "\n".join(who_lines(self._conversation)))
 
     async def prompt(self, given: Member) -> None:
         """Show what an agent would be given now."""
@@ -137,6 +128,10 @@ class SlashCommands:
         """Show the other conversations of this folder."""
         await self._screen.run_action(f"conversations({given.text!r})")
 
+    async def new(self, _: Nothing) -> None:
+        """Begin another conversation with the same team."""
+        await self._screen.run_action("new")
+
     async def fork(self, given: Text) -> None:
         """Fork the conversation at a message, and open the new one."""
         number = given.text.removeprefix("#")
@@ -149,7 +144,7 @@ class SlashCommands:
         path = await self._conversation.read(export_named, given.text)
         self._screen.notify(f"Written to {one_line(str(path), 200)}.", markup=False)
 
-    async def help(self, _: Nothing) -> None:
+    async def help(self, _: Text) -> None:
         """Show every key and every command."""
         await self._screen.run_action("help")
 
@@ -191,6 +186,7 @@ HANDLERS: dict[str, Callable[[SlashCommands, Any], Awaitable[None]]] = {
     "help": SlashCommands.help,
     "quit": SlashCommands.quit,
     "open": SlashCommands.open,
+    "new": SlashCommands.new,
     "fork": SlashCommands.fork,
     "theme": SlashCommands.theme,
 }

@@ -1,11 +1,14 @@
-"""StatusBar: the team, the conversation, its state and its task on one line."""
+"""StatusBar: the team, the state of the conversation, its id and its task on one line."""
 
 from textual.content import Content
 from textual.widgets import Static
 
 from bullpen.tui.text import one_line
+from bullpen.tui.theme import LIGHTS
 from bullpen.view.state import ConversationView
-from bullpen.view.status_lines import seconds_of
+
+NARROW = 60
+"""The columns of a small screen, where the name of the team is cut first: the state is always seen."""
 
 
 class StatusBar(Static):
@@ -18,28 +21,15 @@ class StatusBar(Static):
     def __init__(self) -> None:
         super().__init__(id="status", markup=False)
 
-    def show(self, view: ConversationView) -> None:
-        """Show the state of the conversation."""
-        self.update(
-            Content.assemble(
-                (one_line(view.team, 30), "bold $primary"),
-                (f"  {view.id}", "dim"),
-                (f"  {_state(view)}", "$text-success" if view.status == "working" else "$text-accent"),
-                f"  ▸ {one_line(view.task, 100)}" if view.task else "",
-            )
+    def show(self, view: ConversationView, person: str | None = None) -> None:
+        """Show the state of the conversation, as one person sees it."""
+        now, waiting = view.activity_for(person), f" +{len(view.queue)}" if view.queue else ""
+        line = Content.assemble(
+            (one_line(view.team, 30 if self.app.size.width > NARROW else 20), "bold $primary"),
+            (f"  {now.sign} {one_line(now.word, 40)}", LIGHTS[now.light]),
+            (waiting, "dim"),
+            (f"  {view.id}", "dim"),
+            f"  ▸ {one_line(view.task, 100)}" if view.task else "",
         )
-
-
-def _state(view: ConversationView) -> str:
-    match view.status:
-        case "working":
-            working = [f"{one.member} {seconds_of(one)}" for one in view.working]
-            names = ", ".join([*working, *(f"{one.name} {seconds_of(one)}" for one in view.checking)])
-            waiting = f" +{len(view.queue)}" if view.queue else ""
-            return f"● {one_line(names, 50)}{waiting}"
-        case "paused":
-            return "‖ paused"
-        case "your_turn":
-            return f"◆ {one_line(view.waits_for or '', 20)}"
-        case _:
-            return "○ idle"
+        # It is always one line: the others stay where they are.
+        self.update(line, layout=False)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from textual.theme import Theme
 
+from bullpen.view.activity import Activity, Light
+
 DARK = Theme(
     name="bullpen-dark",
     primary="#7aa2f7",
@@ -62,6 +64,19 @@ COLORS = {
     "red": "#dd5566",
     "white": "#868c9e",
 }
+
+
+LIGHTS: dict[Light, str] = {
+    "green": "$text-success",
+    "red": "$text-error",
+    "yellow": "$text-warning",
+    "grey": "dim",
+}
+
+
+def sign_of(activity: Activity) -> tuple[str, str]:
+    """Return the sign of a state, and its style."""
+    return f"{activity.sign} ", LIGHTS[activity.light]
 
 
 def color_of(colors: Mapping[str, str], member: str) -> str:

@@ -18,12 +18,14 @@ from bullpen.conversation.events import Said
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.tui.day_line import DayLine, first_of_days
 from bullpen.tui.live_turns import LiveTurns
+from bullpen.tui.long_text import effort
 from bullpen.tui.message import MessageView
-from bullpen.tui.text import MOST_LINES, beginning, one_line, weight_of
+from bullpen.tui.text import MOST_LINES, one_line
 from bullpen.tui.turn import TurnView
 from bullpen.turn_events import Event
 from bullpen.view.change_reading import ChangeLine, ChangeLines, lines_beside
 from bullpen.view.checks import CheckLine
+from bullpen.view.listing import ConversationSummary, earlier_beside
 from bullpen.view.messages import NOTE, ShownMessage, is_note, kind_words, shown_messages
 from bullpen.view.steps import Steps, recorded_steps, turn_record
 from bullpen.view.unanswered import UnansweredTurn
@@ -72,6 +74,7 @@ class Transcript(VerticalScroll, can_focus=False):
         self._messages = Vertical(id="messages")
         self._live = LiveTurns(names=self._names, colors=colors)
         self._empty = Static(id="empty", markup=False)
+        self._earlier: ConversationSummary | None = None
         self._done: dict[str, tuple[Steps, float]] = {}
         """What was done for a message, and for how many seconds."""
         self._said: dict[str, Said] = {}
@@ -363,6 +366,8 @@ class Transcript(VerticalScroll, can_focus=False):
     async def _replace(self, messages: Sequence[ShownMessage], *, from_end: bool) -> None:
         self._is_loading = True
         try:
+            if not messages:
+                self._earlier = await self._conversation.read(earlier_beside)
             await self._messages.remove_children()
             await self._messages.mount_all([self._view(one) for one in _page(messages, from_end=from_end)])
             await self._mark_days()
@@ -413,10 +418,12 @@ class Transcript(VerticalScroll, can_focus=False):
     def _show_whether_empty(self) -> None:
         people = ", ".join(self._names[agent.name] for agent in self._conversation.team.agents)
         self._empty.display = not self.views and not self.turns
+        said = f"\n\nEarlier here: “{one_line(self._earlier.title, 60)}” /open continues it." if self._earlier else ""
         self._empty.update(
             Content(
                 f"Nothing has been said yet. With you: {one_line(people, 200)}.\n\n"
                 "Write below and press enter. Begin with @ to name somebody, with / for a command; F1 shows every key."
+                + said
             )
         )
 
@@ -426,7 +433,7 @@ def _page(messages: Sequence[ShownMessage], *, from_end: bool) -> list[ShownMess
     lines = 0
     page: list[ShownMessage] = []
     for one in reversed(messages) if from_end else messages:
-        lines += sum(map(weight_of, beginning(one.message.content).text.split("\n")))
+        lines += effort(one.message.content)
         if page and lines > LINES_OF_A_PAGE:
             break
         page.append(one)

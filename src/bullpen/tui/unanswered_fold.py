@@ -7,7 +7,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from bullpen.tui.fold import Fold
-from bullpen.tui.text import beginning, one_line, shown
+from bullpen.tui.long_text import folded
+from bullpen.tui.middle_fold import MiddleFold
+from bullpen.tui.text import one_line, shown
+from bullpen.tui.theme import sign_of
 from bullpen.view.unanswered import UnansweredTurn
 
 MOST_LINES = 60
@@ -23,7 +26,7 @@ class UnansweredFold(Fold):
 
     def __init__(self, turn: UnansweredTurn, *, name: str, color: str) -> None:
         title = Content.assemble(
-            ("✗ ", "$text-error"),
+            sign_of(turn.activity),
             (f"{one_line(name, 40)} ", f"bold {color}"),
             (f"{one_line(turn.heading, 80)} · {turn.summary}", "dim"),
         )
@@ -37,8 +40,8 @@ def _inside(turn: UnansweredTurn) -> Iterable[Widget]:
     if turn.said:
         from bullpen.tui.markdown import SafeMarkdown
 
-        part = beginning(turn.said)
-        yield SafeMarkdown(part.text)
-        if part.left_out:
-            more = f"… {part.left_out:,} more characters: bullpen sessions show, or an export, has all of it"
-            yield Static(Content(more), classes="done", markup=False)
+        said = folded([turn.said])
+        yield from (SafeMarkdown(text) for _, text in said.before)
+        if said.middle:
+            yield MiddleFold(said.middle)
+        yield from (SafeMarkdown(text) for _, text in said.after)

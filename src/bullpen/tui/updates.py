@@ -27,6 +27,7 @@ from bullpen.tui.composer import Composer
 from bullpen.tui.members import MembersPanel
 from bullpen.tui.notice import NoticeBar
 from bullpen.tui.queue import QueuePanel
+from bullpen.tui.running_heads import RunningHeads
 from bullpen.tui.status import StatusBar
 from bullpen.tui.text import one_line
 from bullpen.tui.transcript import Transcript
@@ -57,6 +58,10 @@ class Waiting(Message):
         super().__init__()
         self.conversation_id = conversation_id
         self.attention = attention
+
+
+class CardsShown(Message):
+    """What waits for an answer is on the screen."""
 
 
 class Updates:
@@ -105,10 +110,17 @@ class Updates:
         """Show the state of the conversation everywhere on the screen."""
         screen, view = self._screen, self.view
         with self._unless_missing():
-            screen.query_one(StatusBar).show(view)
+            screen.query_one(StatusBar).show(view, self._sender)
+            screen.query_one(RunningHeads).show(view)
+            turns = screen.query_one(Transcript).turns
+            for one in view.working:
+                if one.turn in turns:
+                    turns[one.turn].show_activity(one.activity)
             screen.query_one(MembersPanel).show(view)
             screen.query_one(QueuePanel).show(view)
             await screen.query_one(NoticeBar).show(view.decisions)
+            # When they are painted: a key that was pressed before that was not meant for them.
+            screen.call_after_refresh(screen.post_message, CardsShown())
             screen.post_message(Waiting(self._conversation.id, attention(view, self._sender)))
 
     @contextmanager

@@ -1,6 +1,5 @@
 """Who would be asked by what a person has typed so far, for every composer to show before it is sent."""
 
-import re
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -13,7 +12,10 @@ from bullpen.text.names import listed
 from bullpen.view.command_arguments import ALL
 from bullpen.view.commands import is_command_line
 
-_LAST_NAME = re.compile(r"(?<![\w@＠])[@＠]([\w-]*)\Z")
+WHO_ANSWERS = (
+    "A message that names nobody goes to the agent that spoke to you last; at first, and after a review, to the lead."
+)
+"""The rule, as every door says it."""
 LONGEST = 20_000
 """Characters. Who is asked by a longer text is shown when it is sent: this is worked out at every key."""
 
@@ -53,7 +55,7 @@ def addressees(conversation: Conversation, text: str, sender: str | None = None)
     if not text.strip() or len(text) > LONGEST or is_command_line(text):
         return None
     try:
-        route = conversation.route_of(_without_unfinished_name(conversation, text), sender=sender)
+        route = conversation.route_of(text, sender=sender)
     except BullpenError as error:
         return Addressees(problems=(str(error),))
     return Addressees(
@@ -79,18 +81,14 @@ def _queued(conversation: Conversation, route: Route) -> str:
     busy = list(dict.fromkeys(one.member for one in route.asked if one.member in running))
     if not busy:
         return ""
+    if asking := [
+        name for name in busy if any(turn == running[name].turn.id for turn, _ in conversation.approvals.open)
+    ]:
+        verb, its = ("waits", "its next turn") if len(asking) == 1 else ("wait", "their next turns")
+        return f"{listed(asking)} {verb} for your answer; this is a message, queued for {its}"
     now = next((f"; /tell {name} … reaches it now" for name in busy if running[name].can_be_told), "")
     next_turn, verb = ("its next turn", "is") if len(busy) == 1 else ("their next turns", "are")
     return f"{listed(busy)} {verb} working: queued for {next_turn}{now}"
-
-
-def _without_unfinished_name(conversation: Conversation, text: str) -> str:
-    """Return a text without a name at its end that is still being typed."""
-    typed = _LAST_NAME.search(text)
-    beginnings = (member.name.casefold() for member in conversation.team.members)
-    if typed and any(name != typed[1] and name.startswith(typed[1].casefold()) for name in beginnings):
-        return text[: typed.start()]
-    return text
 
 
 def _steps(conversation: Conversation, route: Route) -> tuple[tuple[str, ...], ...]:

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from bullpen.text.clean import one_line
+from bullpen.view.activity import ActivityName
 from bullpen.view.state import ConversationView
 
 MOST_SHOWN = 120
@@ -10,19 +11,21 @@ MOST_SHOWN = 120
 
 
 class Attention(Struct, frozen=True, kw_only=True):
-    """How many things wait for a person, and the first of them."""
+    """What a conversation does now, how many things wait for a person, and the first of them."""
 
+    activity: ActivityName = "asleep"
     count: int = 0
     text: str = ""
 
 
 def attention(view: ConversationView, person: str | None = None) -> Attention:
     """Return what waits for a person, or for anybody: every decision, or an answer."""
+    now = view.activity_for(person).name
     if view.decisions:
         first = view.decisions[0]
         # Of two questions that read alike, the second one is told, too.
         about = f" {one_line(first.shown)[:MOST_SHOWN]}" if first.shown else ""
-        return Attention(count=len(view.decisions), text=f"{first.text}{about}")
+        return Attention(activity=now, count=len(view.decisions), text=f"{first.text}{about}")
     if view.status == "your_turn" and person in (None, view.waits_for):
-        return Attention(count=1, text=f"It is your turn, {view.waits_for}.")
-    return Attention()
+        return Attention(activity=now, count=1, text=f"It is your turn, {view.waits_for}.")
+    return Attention(activity=now)

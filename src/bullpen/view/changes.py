@@ -151,6 +151,8 @@ def undone_words(record: ChangeRecord) -> str:
             return f"/take {record.turn_id}"
         case _ if record.check:
             return f"what the check {record.check} changed after turn {record.turn_id}"
+        case _ if record.kind == "undo" and record.changes.programs:
+            return f"what turn {record.turn_id} changed in files that make programs run"
         case _:
             return f"turn {record.turn_id}"
 

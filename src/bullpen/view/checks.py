@@ -3,7 +3,6 @@
 import signal
 from collections.abc import Iterable, Sequence
 from shlex import join
-from typing import Literal
 
 from msgspec import Struct
 
@@ -13,13 +12,13 @@ from bullpen.errors import BullpenError
 from bullpen.store.base import Store
 from bullpen.text.clean import one_line
 from bullpen.text.numbers import duration, size
+from bullpen.view.activity import Light
 from bullpen.view.turn_lookup import find_turn
 
 MOST_RESULTS = 1_000
 
-Light = Literal["green", "red", "yellow", "grey"]
-"""Yellow: it runs. Grey: it says nothing about the files."""
 SIGNS: dict[Light, str] = {"green": "✓", "red": "✗", "yellow": "…", "grey": "–"}
+"""Yellow: it runs. Grey: it says nothing about the files."""
 
 
 def check_line(result: CheckResult) -> str:
@@ -75,6 +74,7 @@ class CheckLine(Struct, frozen=True, kw_only=True):
 
     check: int
     """Its number."""
+    name: str
     turn: str
     after: int
     """The number of the message that its turn ended with, or after which it ended."""
@@ -92,6 +92,7 @@ def check_shown(result: CheckResult) -> CheckLine:
     light = check_light(result)
     return CheckLine(
         check=result.number,
+        name=result.name,
         turn=result.turn_id,
         after=result.after_message,
         light=light,

@@ -12,6 +12,8 @@ from bullpen.team.team import Team
 from bullpen.text.names import normalized
 
 _BETWEEN = re.compile("[,，、&＆|｜]")
+_QUESTION = re.compile(r"([0-9]+)/([bcdfghjkmnpqrstvwxz]{3})")
+"""The name of a question, as its card shows it: its turn, and three letters."""
 ALL = "all"
 REMOVE = "-"
 """What removes a task or a title."""
@@ -81,6 +83,14 @@ class OneTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turn: str | None = None
 
 
+class Undone(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A turn to take back; without one, the last one that changed files."""
+
+    turn: str | None = None
+    everything: bool = False
+    """Whether also what a person may have changed meanwhile is taken back."""
+
+
 class ThatTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A turn."""
 
@@ -112,7 +122,7 @@ class Text(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class OneAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The answer to a question of a running agent; without a turn or a question, the oldest that is open."""
+    """The answer to a question of a running agent; without a turn or a question, the only one that is open."""
 
     turn: str | None = None
     question: str | None = None
@@ -152,8 +162,10 @@ def read_answer(text: str, _: Team) -> OneAnswer:
 
 
 def read_refusal(text: str, _: Team) -> OneAnswer:
-    """Return a no: "", "14", or words."""
+    """Return a no: "", "14", "14/bkq", or words."""
     words = text.split()
+    if words and (named := _QUESTION.fullmatch(words[0])):
+        return OneAnswer(turn=named[1], question=named[2], text=" ".join(words[1:]))
     turn = words.pop(0) if words and words[0].isdecimal() else None
     return OneAnswer(turn=turn, text=" ".join(words))
 
@@ -162,6 +174,9 @@ def read_instead(text: str, _: Team) -> OneAnswer:
     """Return another command to run."""
     if not text:
         raise BullpenError("/instead needs a command, for example: /instead pytest -q tests")
+    first, command = [*text.split(None, 1), ""][:2]
+    if command and (named := _QUESTION.fullmatch(first)):
+        return OneAnswer(turn=named[1], question=named[2], command=command)
     return OneAnswer(command=text)
 
 
@@ -304,6 +319,16 @@ def read_text(text: str, _: Team) -> Text:
     return Text(text=text)
 
 
+def read_who(text: str, _: Team) -> Nothing:
+    """Return nothing; who wants to choose a model is told where that is done."""
+    if text:
+        raise BullpenError(
+            "/who takes nothing. A member's model is set in the team file, below its name, for example: "
+            'model = "opus". It counts when the conversation is opened again.'
+        )
+    return Nothing()
+
+
 def read_note(text: str, _: Team) -> Text:
     """Return the text of a note."""
     if not text:
@@ -329,6 +354,14 @@ def read_one_turn(text: str, _: Team) -> OneTurn:
     if len(words) > 1:
         raise BullpenError("One turn at a time, for example: /undo 14, or /undo for the last one that changed files")
     return OneTurn(turn=words[0] if words else None)
+
+
+def read_undone(text: str, team: Team) -> Undone:
+    """Return the turn that somebody typed, if any, and whether all of it is to be taken back."""
+    words = text.split()
+    everything = words[-1:] == ["all"]
+    turn = read_one_turn(" ".join(words[:-1] if everything else words), team).turn
+    return Undone(turn=turn, everything=everything)
 
 
 def read_that_turn(text: str, team: Team) -> ThatTurn:

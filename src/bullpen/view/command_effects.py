@@ -1,5 +1,7 @@
 """What the commands that change a conversation do; each returns what to tell the person, if there is more to tell."""
 
+from collections.abc import Iterable
+
 from bullpen.approvals import Answer
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
@@ -21,10 +23,13 @@ from bullpen.view.command_arguments import (
     Title,
     Told,
     Turns,
+    Undone,
     Which,
 )
 from bullpen.view.decisions import ASK
 from bullpen.view.listing import title_of, typed_title
+from bullpen.view.state import conversation_view
+from bullpen.view.status_lines import cancelled_words
 
 
 async def add_note(conversation: Conversation, given: Text, person: str | None) -> str:
@@ -42,16 +47,19 @@ async def ask(conversation: Conversation, given: Names, person: str | None) -> s
 async def cancel(conversation: Conversation, given: Which, person: str | None) -> str:
     """End running turns."""
     if given.is_empty:
-        await conversation.cancel(by=person)
-        return ""
+        return await _cancelled(conversation, (), person)
     running = {running.turn.id: running.turn.member for running in conversation.running.values()}
     members = [conversation.member(name).name for name in given.all_members]
     idle = [name for name in members if name not in running.values()]
     if idle:
         raise NothingRuns(members=idle)
     turns = [turn for turn, member in running.items() if member in members]
-    await conversation.cancel(*given.all_turns, *turns, by=person)
-    return ""
+    return await _cancelled(conversation, (*given.all_turns, *turns), person)
+
+
+async def _cancelled(conversation: Conversation, turns: Iterable[str], person: str | None) -> str:
+    ended = await conversation.cancel(*turns, by=person)
+    return cancelled_words(conversation_view(conversation), [turn.id for turn in ended])
 
 
 async def say_yes(conversation: Conversation, given: OneAnswer, person: str | None) -> str:
@@ -101,14 +109,22 @@ def _ask(conversation: Conversation, given: OneAnswer) -> str | None:
     if any(given.turn in (None, turn_id) for turn_id, _ in conversation.approvals.open):
         return None
     asks = conversation.progress.asks
+    if given.turn is None and len(asks) > 1:
+        raise _several(asks)
     return given.turn if given.turn in asks else next(iter(asks), None) if given.turn is None else None
 
 
 def _question(conversation: Conversation, given: OneAnswer) -> tuple[str, str]:
-    """Return the question that is meant."""
-    for turn_id, question in conversation.approvals.open:
-        if given.turn in (None, turn_id) and given.question in (None, question):
-            return turn_id, question
+    """Return the question that is meant. If several can be, none is: nobody has seen which one we would take."""
+    meant = [
+        (turn_id, question)
+        for turn_id, question in conversation.approvals.open
+        if given.turn in (None, turn_id) and given.question in (None, question)
+    ]
+    if len(meant) > 1:
+        raise _several(turn_id for turn_id, _ in meant)
+    if meant:
+        return meant[0]
     if (
         given.turn is None
         and given.question is not None
@@ -118,6 +134,11 @@ def _question(conversation: Conversation, given: OneAnswer) -> tuple[str, str]:
     if given.turn is None:
         raise BullpenError("No agent asks anything now.")
     return given.turn, given.question or ""
+
+
+def _several(turns: Iterable[str]) -> BullpenError:
+    asking = listed(dict.fromkeys(f"turn {turn}" for turn in turns))
+    return BullpenError(f"Several questions of {asking} wait for you. Nothing was answered; say which one you mean.")
 
 
 async def continue_turns(conversation: Conversation, _: Nothing, person: str | None) -> str:
@@ -147,8 +168,14 @@ async def drop(conversation: Conversation, given: Which, person: str | None) -> 
 
 
 async def allow(conversation: Conversation, given: Which, person: str | None) -> str:
-    """Let turns begin that an agent may not ask for by itself."""
-    await conversation.allow(*_meant(conversation, given, _unallowed(conversation)), by=person)
+    """Let turns begin that an agent may not ask for by itself, or keep files that make programs run."""
+    programs = _programs(conversation)
+    meant = _meant(conversation, given, {**_unallowed(conversation), **programs})
+    for turn in meant:
+        if turn in programs:
+            await conversation.keep_programs(turn, by=person)
+    if others := [turn for turn in meant if turn not in programs]:
+        await conversation.allow(*others, by=person)
     return ""
 
 
@@ -175,6 +202,11 @@ def _undecided(conversation: Conversation) -> dict[str, str]:
 def _unallowed(conversation: Conversation) -> dict[str, str]:
     """Return whose turns begin only if a person allows them, by turn."""
     return {turn.id: turn.member for turn in conversation.unallowed}
+
+
+def _programs(conversation: Conversation) -> dict[str, str]:
+    """Return whose turns changed files that make programs run, by turn."""
+    return {turn: change.member for turn, change in conversation.progress.programs.items()}
 
 
 def _meant(conversation: Conversation, given: Which, known: dict[str, str]) -> list[str]:
@@ -241,10 +273,15 @@ async def raise_budgets(conversation: Conversation, given: Raise, person: str | 
 
 
 async def dismiss(conversation: Conversation, given: Which, person: str | None) -> str:
-    """Say no to a hand-over."""
-    unallowed = _unallowed(conversation)
-    if unallowed or not given.is_empty:
-        await conversation.drop(turn_ids=_meant(conversation, given, unallowed), by=person)
+    """Say no to a hand-over, or put files back that make programs run."""
+    unallowed, programs = _unallowed(conversation), _programs(conversation)
+    if unallowed or programs or not given.is_empty:
+        meant = _meant(conversation, given, {**unallowed, **programs})
+        for turn in meant:
+            if turn in programs:
+                await conversation.undo_programs(turn, by=person)
+        if others := [turn for turn in meant if turn not in programs]:
+            await conversation.drop(turn_ids=others, by=person)
     else:
         await conversation.dismiss_missed_hand_over(by=person)
     return ""
@@ -302,9 +339,9 @@ async def discard(conversation: Conversation, given: Leftover, person: str | Non
     return ""
 
 
-async def undo(conversation: Conversation, given: OneTurn, person: str | None) -> str:
+async def undo(conversation: Conversation, given: Undone, person: str | None) -> str:
     """Take back what a turn changed in the files. The event says what was put back."""
-    await conversation.undo(given.turn, by=person)
+    await conversation.undo(given.turn, by=person, everything=given.everything)
     return ""
 
 

@@ -31,6 +31,7 @@ from bullpen.view.command_arguments import (
     Title,
     Told,
     Turns,
+    Undone,
     Which,
     read_answer,
     read_conflict,
@@ -54,7 +55,9 @@ from bullpen.view.command_arguments import (
     read_title,
     read_told,
     read_turns,
+    read_undone,
     read_which,
+    read_who,
     read_words,
 )
 from bullpen.view.decisions import Choice
@@ -132,33 +135,6 @@ def read_form(kind: type[Struct], values: dict[str, Any]) -> Struct:
     return msgspec.convert(filled, kind, strict=False)
 
 
-def help_lines(commands: Iterable[Command]) -> Iterable[tuple[str, str]]:
-    """Yield every command with what it takes, and what it is for."""
-    for command in commands:
-        example = f", for example {command.example}" if command.example else ""
-        yield f"/{command.name} {command.argument}".rstrip(), f"{command.purpose}{example}"
-
-
-WHILE_IT_WORKS = (
-    ("queue", "what you say to a working agent waits in the queue for its next turn; /drop removes it there"),
-    (
-        "tell",
-        "/tell gives a working agent words in this turn; if it cannot take any, they are queued, and you read that",
-    ),
-    ("cancel", "/cancel ends the turn of a working agent; what is queued stays, and waits for /continue or /drop"),
-)
-"""Three different things that people do with a working agent, in the words that every door has for them."""
-
-
-def command_table(commands: Iterable[Command]) -> str:
-    """Return the commands as a table in Markdown, for the docs."""
-    # A bar would end the cell of a table.
-    rows = [
-        f"| `{typed}` | {words} |" for typed, words in ((a.replace("|", "\\|"), b) for a, b in help_lines(commands))
-    ]
-    return "\n".join(["| command | what it does |", "|---|---|", *rows, ""])
-
-
 _ALL = (
     Command(
         name="next",
@@ -180,11 +156,15 @@ _ALL = (
         read=read_note,
         run=command_effects.add_note,
     ),
-    Command(name="queue", purpose="show the queue: who is working, who is waiting, and what needs a decision"),
+    Command(
+        name="queue",
+        purpose="show the queue: who is working, who is waiting, and what needs a decision",
+        aliases=("status",),
+    ),
     Command(
         name="cancel",
         argument="[TURN | NAME]",
-        purpose="end running turns: all, one, or a member's; the queue then waits for /continue or /drop",
+        purpose="end running turns: all, one, or a member's; /retry runs one again; a queue waits for /continue",
         takes=Which,
         read=read_which,
         run=command_effects.cancel,
@@ -252,7 +232,7 @@ _ALL = (
     Command(
         name="allow",
         argument="[TURN | NAME]",
-        purpose="say yes to a hand-over that needs it: to a member with full permissions",
+        purpose="say yes to a hand-over to a member with full permissions, or keep files that make programs run",
         takes=Which,
         read=read_which,
         run=command_effects.allow,
@@ -304,7 +284,7 @@ _ALL = (
     Command(
         name="dismiss",
         argument="[TURN | NAME]",
-        purpose="say no to a hand-over that needs a yes, or that an agent probably meant",
+        purpose="say no to a hand-over, or put files back that make programs run",
         takes=Which,
         read=read_which,
         run=command_effects.dismiss,
@@ -344,7 +324,7 @@ _ALL = (
         read=summaries.read_summarizer,
         run=summaries.sum_up,
         action="sum-up",
-        aliases=("sum-up",),
+        aliases=("sum-up", "compact"),
     ),
     Command(name="summaries", purpose="show what was summed up, and the summary that agents are given"),
     Command(
@@ -356,7 +336,21 @@ _ALL = (
         read=summaries.read_number,
         run=summaries.drop_summary,
     ),
-    Command(name="who", purpose="show who is in the team, and what each agent remembers"),
+    Command(
+        name="who",
+        purpose="show who is in the team, with which model, and what each agent remembers and has used",
+        read=read_who,
+        aliases=("cost", "usage", "model", "agents"),
+    ),
+    Command(
+        name="open",
+        argument="[WORDS]",
+        purpose="open another conversation of this folder, or a new one; this one is kept",
+        takes=Text,
+        read=read_text,
+        aliases=("sessions", "resume"),
+    ),
+    Command(name="new", purpose="begin a new conversation with the same team; this one is kept", aliases=("clear",)),
     Command(
         name="prompt",
         argument="NAME",
@@ -438,7 +432,7 @@ _ALL = (
     Command(
         name="compare",
         argument="[TURN]",
-        purpose="show what several did who were asked with [NEXT: a | b], beside each other",
+        purpose="show the results of best of several side by side",
         takes=Text,
         read=read_text,
     ),
@@ -478,11 +472,12 @@ _ALL = (
     ),
     Command(
         name="undo",
-        argument="[TURN]",
-        purpose="take back what a turn changed in the files; without a number, the last one that changed any",
+        argument="[TURN] [all]",
+        purpose="take back what a turn changed in the files; without a number, the last one that changed any; "
+        "all: also what a person perhaps changed meanwhile",
         example="/undo 14",
-        takes=OneTurn,
-        read=read_one_turn,
+        takes=Undone,
+        read=read_undone,
         run=command_effects.undo,
     ),
     Command(
@@ -517,7 +512,13 @@ _ALL = (
         takes=Text,
         read=read_text,
     ),
-    Command(name="help", purpose="show every command"),
+    Command(
+        name="help",
+        argument="[all]",
+        purpose="show what you can do now, and the commands that matter; all: every command",
+        takes=Text,
+        read=read_text,
+    ),
     Command(name="quit", purpose="leave; everything is stored", aliases=("exit",)),
 )
 

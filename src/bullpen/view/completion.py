@@ -27,7 +27,8 @@ _COMMAND = pattern(r"/([a-z-]*)", re.IGNORECASE)
 _COMMAND_ARGUMENT = pattern(r"/([a-z-]+) +(.*)", re.IGNORECASE)
 _MARKER_NAME = pattern(r"\[(next|drop|from):\s*([^\]\n]*)$", re.IGNORECASE)
 _MARKER = pattern(r"(?:^|\s)(\[[a-z_]*)$", re.IGNORECASE)
-_AT = pattern(r"(?:^|[\s，。：、（(])[@＠]([^\s@＠]*)$")
+# With a full stop or the like after it, a name is whole.
+_AT = pattern(r"(?:^|[\s，。：、（(])[@＠]([^\s@＠]*(?<![.,!?;:)，。！？；：）]))$")
 _EVERYONE = {"next": {"all": "every agent at once"}, "drop": {"ALL": "every waiting turn"}}
 _BETWEEN_NAMES = pattern("[,，、&＆|｜]|->|→")
 
@@ -43,8 +44,9 @@ class Option(Struct, frozen=True, kw_only=True):
 
 
 def names_of(team: Team) -> dict[str, str]:
-    """Return every member's name, with a word about who it is."""
-    return {member.name: member.role or member.program or "person" for member in team.members}
+    """Return every member's name, with a word about who it is: agents first, since people hardly ask themselves."""
+    members = sorted(team.members, key=lambda member: member.type == "human")
+    return {member.name: member.role or member.program or "person" for member in members}
 
 
 def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] = ()) -> list[Option]:
@@ -66,6 +68,9 @@ def options_for(before: str, names: Mapping[str, str], more: Iterable[Command] =
     line = before.rpartition("\n")[2][-LONGEST:]
     if (found := _MARKER_NAME.search(line)) is not None:
         others = {**names, **_EVERYONE.get(found[1].lower(), {})}
+        if found[1].lower() == "from":
+            # Only people are speakers.
+            others = dict(reversed(others.items()))
         return _names(_BETWEEN_NAMES.split(found[2])[-1].lstrip(), others, after="] ")
     if (found := _AT.search(line)) is not None:
         return _fitting(found[1], {**names, **_EVERYONE["next"]}, before="@", after=" ", replaces=len(found[1]) + 1)

@@ -1,17 +1,20 @@
 """What a person is asked to decide, and the choices there are. Pure."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unapproved, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, ProgramsChanged, Unallowed, Unapproved, Unpicked
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.errors import BullpenError
 from bullpen.routing.asks import Asks, OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
+from bullpen.team.answer_scopes import may_hold_longer
 from bullpen.text.names import listed
 from bullpen.text.numbers import counted
 from bullpen.text.visible import visible
@@ -20,7 +23,14 @@ from bullpen.turn_events import ApprovalAsked
 MOST_PARTIAL = 2_000
 """Characters of what a turn had said that are shown beside the decision."""
 
+NAME_LETTERS = "bcdfghjkmnpqrstvwxz"
+"""Of the names of questions: without vowels, they are hardly ever words."""
 MOST_KEYS = 9
+YES, YES_FROM_NOW_ON, NO, STOP = "1", "2", "3", "esc"
+"""The keys of answers, the same on every card: one that is not offered leaves its key out."""
+REASON = "REASON"
+AT_A_GLANCE_LINES, AT_A_GLANCE_CHARACTERS = 12, 800
+"""What is shown of a question and fits on a small screen, with its answers."""
 MOST_WORDS = 300
 """Characters of what an agent says about what it asks for."""
 
@@ -28,7 +38,18 @@ ASK = "reply"
 """The question of a reply that offers answers with [ASK: …]. Those of running turns have ids of their CLI."""
 
 Kind = Literal[
-    "question", "failed", "conflict", "pick", "review", "allow", "paused", "held", "missed", "trouble", "budget"
+    "question",
+    "failed",
+    "conflict",
+    "pick",
+    "review",
+    "allow",
+    "paused",
+    "held",
+    "missed",
+    "trouble",
+    "budget",
+    "programs",
 ]
 
 
@@ -42,9 +63,14 @@ class Choice(Struct, frozen=True, kw_only=True):
     purpose: str
     given: dict[str, str] = {}
     key: str = ""
-    """A digit that chooses it, of answers that an agent offers."""
+    """What chooses it on its card, where nothing is written yet: a digit, or esc."""
     is_risky: bool = False
-    """Whether it lets an agent do anything: Enter alone is too little for it."""
+    """Whether it lets an agent do something."""
+
+    @property
+    def begins(self) -> str:
+        """What it begins in the composer, if words are to follow: "/no 14 "."""
+        return self.typed.removesuffix(REASON) if self.typed.endswith(REASON) else ""
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -58,6 +84,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     whose results are to be picked from."""
     member: str = ""
     """Whose turn that is, who probably meant to hand over, or whose budget is used up; empty: the conversation's."""
+    hint: str = ""
+    """Of a failure, what to do about it; the text ends with it."""
     partial_text: str = ""
     """What it had said by then."""
     others: tuple[str, ...] = ()
@@ -79,6 +107,26 @@ class Decision(Struct, frozen=True, kw_only=True):
         return self.kind, f"{self.turn}/{self.question}" if self.question else self.turn
 
     @property
+    def name(self) -> str:
+        """What a person types to mean this question, whichever others its turn asks: "14/bkq"."""
+        return self.turn if self.question == ASK else f"{self.turn}/{_letters(self.question)}"
+
+    @property
+    def keys(self) -> str:
+        """Its answers with their keys, in a line."""
+        return "  ".join(f"{choice.key} {choice.label}" for choice in self.choices if choice.key)
+
+    @property
+    def is_about_doing(self) -> bool:
+        """Whether an agent that works asks if it may do something."""
+        return self.kind == "question" and bool(self.choices) and self.choices[0].is_risky
+
+    @property
+    def length(self) -> str:
+        """How long what is shown is, unless all of it is seen at a glance: a screen may begin or end in its middle."""
+        return _length(self.shown)
+
+    @property
     def is_failure(self) -> bool:
         """Whether something went wrong."""
         return self.kind in ("failed", "trouble")
@@ -91,6 +139,7 @@ def decisions(
     asks: Asks = MappingProxyType({}),
     budgets: Sequence[Decision] = (),
     unallowed: Sequence[Unallowed] = (),
+    programs: Sequence[ProgramsChanged] = (),
     conflicts: Sequence[Conflicted] = (),
     unpicked: Sequence[Unpicked] = (),
     unapproved: Sequence[Unapproved] = (),
@@ -101,9 +150,11 @@ def decisions(
     agents: Iterable[str],
     editors: Sequence[str] = (),
     can_begin: bool = False,
+    cancelled: Sequence[UndecidedTurn] = (),
 ) -> tuple[Decision, ...]:
     """Return everything that waits for a person, the most urgent first. Editors are the agents that may edit files.
 
+    Nobody is asked about a turn that they have cancelled themselves, but while others wait, it can be retried.
     `can_begin` says whether a waiting turn would begin but for a pause.
     """
     names = tuple(agents)
@@ -112,12 +163,15 @@ def decisions(
     found += [_about_results(asked, is_only=len(unpicked) == 1) for asked in reversed(unpicked)]
     found += [_about_review(asked, is_only=len(unapproved) == 1) for asked in reversed(unapproved)]
     found += [_about_unallowed(asked) for asked in reversed(unallowed)]
+    if len(failed) > 1:
+        failed[0] = replace(failed[0], choices=(*failed[0].choices, SKIP_ALL))
     if failed and paused is not None:
         # Every decision about a turn also ends the pause: it is one decision, not two.
         more = (*((CONTINUE,) if can_begin else ()), *((DROP,) if waiting else ()))
         failed[0] = replace(failed[0], choices=(*failed[0].choices, *more))
     elif paused is not None:
-        found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, DROP) if waiting else (CONTINUE,)))
+        more = (*((DROP,) if waiting else ()), *(_retry(one) for one in cancelled[-1:] if one.member in names))
+        found.append(Decision(kind="paused", text=paused, choices=(CONTINUE, *more)))
     elif held:
         verb = "is" if len(held) == 1 else "are"
         text = f"{counted(len(held), 'turn')} from before the pause {verb} on hold: {', '.join(held)}."
@@ -128,14 +182,23 @@ def decisions(
     rivals = {candidate.turn for asked in unpicked for candidate in asked.candidates}
     later = [one for one in failed if one.turn in rivals]
     # An agent that asks is waiting: nothing else is as urgent.
-    questions = [_about_question(one, is_only=len(asked) == 1) for one in asked]
+    of_turn = Counter(one.turn_id for one in asked)
+    questions = [_about_question(one, is_only=len(asked) == 1, is_alone=of_turn[one.turn_id] == 1) for one in asked]
     questions += [_about_ask(turn, ask) for turn, ask in asks.items()]
     # Without a raise, a turn that is run again would only wait.
-    return (*questions, *budgets, *(one for one in failed if one not in later), *found, *later)
+    changed = [_about_programs(one) for one in programs]
+    return (*questions, *changed, *budgets, *(one for one in failed if one not in later), *found, *later)
 
 
 CONTINUE = Choice(action="continue", label="Continue", typed="/continue", purpose="let the waiting turns begin")
 DROP = Choice(action="drop", label="Drop the queue", typed="/drop", purpose="remove every waiting turn")
+SKIP_ALL = Choice(
+    action="skip",
+    label="Skip all",
+    typed="/skip all",
+    purpose="continue without any of the turns that ended without a reply",
+    given={"everything": "true"},
+)
 DISMISS = Choice(action="dismiss", label="Leave it", typed="/dismiss", purpose="leave it as it is")
 
 
@@ -148,9 +211,20 @@ DOES = {
 }
 
 
-def _about_question(asked: Asked, *, is_only: bool) -> Decision:
-    """Return a question of an agent that is working: whether it may do something, or any other."""
-    question, which = asked.question, "" if is_only else f" {asked.turn_id}"
+def _letters(question: str) -> str:
+    """Return three letters for a question. They stay when others come and go, which a place in a list does not."""
+    digest = sha256(question.encode(errors="surrogatepass")).digest()
+    return "".join(NAME_LETTERS[byte % len(NAME_LETTERS)] for byte in digest[:3])
+
+
+def _about_question(asked: Asked, *, is_only: bool, is_alone: bool) -> Decision:
+    """Return a question of an agent that is working: whether it may do something, or any other.
+
+    `is_alone` says whether its turn asks nothing else: if it does, the turn is not a name for this.
+    """
+    name = f"{asked.turn_id}/{_letters(asked.question.id)}"
+    question, which = asked.question, "" if is_only else f" {asked.turn_id}" if is_alone else f" {name}"
+    named = "" if is_alone else f" (question {name})"
     given = {"turn": asked.turn_id, "question": question.id}
     where = f" in {visible(question.folder)}" if question.folder else ""
     tool = f" ({visible(question.tool)})" if question.kind in ("tool", "network") and question.tool else ""
@@ -160,16 +234,19 @@ def _about_question(asked: Asked, *, is_only: bool) -> Decision:
     if question.kind == "question":
         # It is shown below, all of it.
         why = ""
+    shown = _shown(question)
     return Decision(
         kind="question",
-        text=f"{asked.member} {DOES[question.kind]}{tool}{where}.{why}",
+        text=f"{asked.member} {DOES[question.kind]}{tool}{where}{named}.{_length(shown, ' ')}{why}",
         turn=asked.turn_id,
         member=asked.member,
-        shown=_shown(question),
+        shown=shown,
         question=question.id,
         is_diff=bool(question.diff),
         at=asked.at,
-        choices=_offered(question.choices, given, which) if question.kind == "question" else _answers(given, which),
+        choices=_offered(question.choices, given, which)
+        if question.kind == "question"
+        else _answers(question, given, which),
     )
 
 
@@ -196,22 +273,46 @@ def _shown(question: ApprovalAsked) -> str:
     return visible("\n".join(part for part in parts if part))
 
 
-def _answers(given: dict[str, str], which: str) -> tuple[Choice, ...]:
-    def yes(label: str, scope: str, purpose: str) -> Choice:
-        typed = f"/yes{which}" if scope == "once" else f"/yes {'always' if scope == 'team' else scope}{which}"
-        scoped = {**given, "scope": scope}
-        return Choice(action="yes", label=label, typed=typed, purpose=purpose, given=scoped, is_risky=True)
-
-    no = Choice(action="no", label="No", typed=f"/no{which} REASON", purpose="no, and tell it why", given=given)
-    stop = Choice(action="stop", label="No, stop", typed=f"/stop{which}", purpose="no, and end its turn", given=given)
+def _length(shown: str, before: str = "") -> str:
+    lines = shown.count("\n") + 1
+    if lines <= AT_A_GLANCE_LINES and len(shown) <= AT_A_GLANCE_CHARACTERS:
+        return ""
     return (
-        yes("Yes", "once", "yes, this once"),
-        yes("In this turn", "turn", "yes, whenever it asks for exactly this in this turn"),
-        yes("In this conversation", "conversation", "yes, whenever it asks for exactly this in this conversation"),
-        yes("Always", "team", "yes, whenever it asks for exactly this in any conversation of this team"),
-        no,
-        stop,
+        f"{before}That is {counted(lines, 'line')} and {len(shown):,} characters: read it from the first to the last."
     )
+
+
+def _answers(question: ApprovalAsked, given: dict[str, str], which: str) -> tuple[Choice, ...]:
+    once = Choice(
+        action="yes",
+        label="Yes",
+        typed=f"/yes{which}",
+        purpose="yes, this once",
+        given={**given, "scope": "once"},
+        key=YES,
+        is_risky=True,
+    )
+    longer = Choice(
+        action="yes",
+        label="Yes, for exactly this from now on",
+        typed=f"/yes conversation{which}",
+        purpose="yes, whenever it asks for exactly this in this conversation",
+        given={**given, "scope": "conversation"},
+        key=YES_FROM_NOW_ON,
+        is_risky=True,
+    )
+    no = Choice(
+        action="no",
+        label="No, and say why",
+        typed=f"/no{which} {REASON}",
+        purpose="no, and tell it why",
+        given=given,
+        key=NO,
+    )
+    stop = Choice(
+        action="stop", label="stop", typed=f"/stop{which}", purpose="no, and end its turn", given=given, key=STOP
+    )
+    return (once, *((longer,) if may_hold_longer(question) else ()), no, stop)
 
 
 def _offered(choices: Iterable[str], given: dict[str, str], which: str) -> tuple[Choice, ...]:
@@ -233,17 +334,17 @@ def _offered(choices: Iterable[str], given: dict[str, str], which: str) -> tuple
 
 def with_key(text: str, decisions: Sequence[Decision]) -> Choice | None:
     """Return the answer that a person chooses with a digit; None if no answer has that key now."""
-    found = [choice for one in decisions for choice in one.choices if choice.key and choice.key == text.strip()]
+    word = text.strip()
+    found = [choice for one in decisions for choice in one.choices if word.isdecimal() and choice.key == word]
     if len(found) > 1:
         typed = " or ".join(choice.typed for choice in found)
-        raise BullpenError(f"Several agents offer you answers. Which one do you mean: {typed}?")
+        raise BullpenError(f"Several questions wait for you. Which one do you mean: {typed}?")
     return found[0] if found else None
 
 
 def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:
     turn, given = ended.id, {"turn": ended.id}
     others = tuple(name for name in agents if name != ended.member)
-    retry = Choice(action="retry", label="Retry", typed=f"/retry {turn}", purpose="run the turn again", given=given)
     skip = Choice(action="skip", label="Skip", typed=f"/skip {turn}", purpose="continue without it", given=given)
     hand_over = Choice(
         action="hand-over",
@@ -255,16 +356,22 @@ def _about_turn(ended: UndecidedTurn, agents: Collection[str]) -> Decision:
     return Decision(
         kind="failed",
         text=ended.sentence,
+        hint=ended.hint,
         turn=turn,
         member=ended.member,
         partial_text=shortened_partial(ended),
         others=others,
         choices=(
-            *((retry,) if ended.member in agents else ()),
+            *((_retry(ended),) if ended.member in agents else ()),
             skip,
             *((hand_over,) if others else ()),
         ),
     )
+
+
+def _retry(ended: UndecidedTurn) -> Choice:
+    given = {"turn": ended.id}
+    return Choice(action="retry", label="Retry", typed=f"/retry {ended.id}", purpose="run the turn again", given=given)
 
 
 def _about_unallowed(asked: Unallowed) -> Decision:
@@ -275,6 +382,7 @@ def _about_unallowed(asked: Unallowed) -> Decision:
         typed=f"/allow {turn}",
         purpose=f"yes, let {member} answer",
         given=given,
+        key=YES,
         is_risky=True,
     )
     dismiss = Choice(
@@ -283,8 +391,33 @@ def _about_unallowed(asked: Unallowed) -> Decision:
         typed=f"/dismiss {turn}",
         purpose=f"no, drop the turn of {member}",
         given=given,
+        key=NO,
     )
     return Decision(kind="allow", text=asked.text, turn=turn, member=member, choices=(allow, dismiss))
+
+
+def _about_programs(changed: ProgramsChanged) -> Decision:
+    turn, given = changed.turn_id, {"turn": changed.turn_id}
+    keep = Choice(
+        action="allow",
+        label="Keep",
+        typed=f"/allow {turn}",
+        purpose=f"keep these files as {changed.member} made them, and let agents begin",
+        given=given,
+        key=YES,
+        is_risky=True,
+    )
+    undo = Choice(
+        action="dismiss",
+        label="Put back",
+        typed=f"/dismiss {turn}",
+        purpose="put these files back to what they were before that turn, and let agents begin",
+        given=given,
+        key=NO,
+    )
+    text = f"{changed.text} /diff {turn} shows what changed."
+    choices = (keep, undo) if changed.can_be_undone else (keep,)
+    return Decision(kind="programs", text=text, turn=turn, member=changed.member, choices=choices)
 
 
 def _about_conflict(conflict: Conflicted, editors: Sequence[str]) -> Decision:
@@ -388,6 +521,8 @@ def _about_missed(missed: MissedHandOver) -> Decision:
         typed=f"/next {names}",
         purpose=f"ask {names} now{', with full permissions' if missed.needs_yes else ''}",
         given={"names": names},
+        key=YES,
         is_risky=missed.needs_yes,
     )
-    return Decision(kind="missed", text=missed.sentence, member=missed.sender, choices=(ask, DISMISS))
+    leave = replace(DISMISS, key=NO)
+    return Decision(kind="missed", text=missed.sentence, member=missed.sender, choices=(ask, leave))

@@ -84,6 +84,10 @@ class Explanation(Struct, frozen=True, kw_only=True):
     later_messages: int = 0
     """How many messages had come after the one that it answered; they were not offered."""
     team_task_bytes_cut: int = 0
+    instruction_files: tuple[str, ...] = ()
+    """The files whose rules it was given, with those that they import."""
+    read_by_itself: tuple[str, ...] = ()
+    """Those that its program reads by itself."""
     instruction_problems: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     system: str | None = None
@@ -125,6 +129,14 @@ class Explanation(Struct, frozen=True, kw_only=True):
                 return f"a copy of {use.id}, {held}"
             case _:
                 return f"{use.id}, continued {held}"
+
+    @property
+    def rules(self) -> str:
+        """The instruction files that hold for it, for people; nothing if there are none that we know of."""
+        by_itself = (
+            f"{', '.join(self.read_by_itself)} (its program reads that by itself)" if self.read_by_itself else ""
+        )
+        return ", ".join(filter(None, [*self.instruction_files, by_itself]))
 
     @property
     def known_sentence(self) -> str:
@@ -251,6 +263,8 @@ def _explained(
         changed=report.changed,
         later_messages=report.later_messages,
         team_task_bytes_cut=report.team_task_bytes_cut,
+        instruction_files=report.instruction_files,
+        read_by_itself=report.read_by_itself,
         instruction_problems=report.instruction_problems,
         prompt=prompt,
     )

@@ -1,10 +1,10 @@
 """The inbox: what waits for a person in all conversations that some process has open, whichever it is."""
 
-import time
 from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.clock import milliseconds
 from bullpen.conversation.asks import answered_by
 from bullpen.conversation.events import Answered
 from bullpen.conversation.owner import is_alive
@@ -74,7 +74,7 @@ def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
     except UnknownConversation:
         # It was deleted meanwhile.
         return []
-    newest = time.time_ns() // 1_000_000 - RULE_MILLISECONDS
+    newest = milliseconds() - RULE_MILLISECONDS
     return [
         Item(
             conversation=view.id,
@@ -92,7 +92,7 @@ def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
 
 def _began_to_wait(store: Store, conversation_id: str, decision: Decision) -> int:
     """Return when a turn began to wait for a decision; 0 if it is not about a turn."""
-    if decision.kind not in ("failed", "conflict", "review", "allow") or not decision.turn:
+    if decision.kind not in ("failed", "conflict", "review", "allow", "programs") or not decision.turn:
         return 0
     turn = store.turn(conversation_id, decision.turn)
     return turn.ended_at or turn.queued_at

@@ -1,6 +1,5 @@
 """Conversations in a list, as people look for them: all of them, by a name, by what was said in them."""
 
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bullpen.clock import pause
 from bullpen.conversation.owner import check_not_open, is_alive, look, owned
 from bullpen.errors import (
     AmbiguousConversation,
@@ -22,6 +22,7 @@ from bullpen.routing.progress import MemberUsage
 from bullpen.store.base import Decision, StateChange, Store, StoredConversation
 from bullpen.team.file import team_path
 from bullpen.text.clean import clean_text
+from bullpen.view.activity import ACTIVITIES, Activity, ActivityName
 
 LAST = "last"
 UNTITLED = "New conversation"
@@ -54,6 +55,8 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     task: str | None
     open_in: int | None
     """The number of the process that has it open."""
+    activity: ActivityName
+    """What it does now, in one of four words."""
     needs_you: bool
     """Whether it cannot continue without a person: paused, a turn failed or needs a yes, or it is open and waits."""
     tokens: int
@@ -90,6 +93,11 @@ def all_conversations(store: Store) -> list[ConversationSummary]:
 def conversation_summary(store: Store, conversation_id: str) -> ConversationSummary:
     """Return one conversation, or raise UnknownConversation."""
     return _summary(store, store.conversation(conversation_id))
+
+
+def conversation_activity(store: Store, conversation_id: str) -> Activity:
+    """Return what one conversation does now."""
+    return ACTIVITIES[conversation_summary(store, conversation_id).activity]
 
 
 def find_conversation(store: Store, reference: str) -> ConversationSummary:
@@ -192,6 +200,16 @@ def conversations_beside(store: Store, conversation_id: str, folder: str) -> lis
     return by_urgency(one for one in all_conversations(store) if one.id == conversation_id or one.folder == folder)
 
 
+def earlier_beside(store: Store, conversation_id: str) -> ConversationSummary | None:
+    """Return the latest other conversation of the same team file, if nothing has been said in this one."""
+    this = store.conversation(conversation_id)
+    if this.messages or not this.team_path:
+        return None
+    others = (one for one in store.conversations() if one.messages and one.archived_at is None)
+    found = next((one for one in others if one.team_path == this.team_path), None)
+    return None if found is None else _summary(store, found)
+
+
 def title_of(title: str | None, first_words: str) -> str:
     """Return what a conversation is called: its title, else how it begins."""
     # Most messages have no marker, and a list may be long.
@@ -229,7 +247,7 @@ def archive(store: Store, conversation_id: str, *, at: int, can_wait: bool = Fal
             f"Process {before.pid} on {before.host} may have {conversation_id} open. Close it there first, or use "
             f"`bullpen sessions archive {conversation_id}`, which waits to see whether it is still there."
         )
-    time.sleep(seconds)
+    pause(seconds)
     try:
         check_not_open(store, conversation_id, before)
     except ConversationInUse as error:
@@ -286,6 +304,7 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
     owner = stored.owner
     open_in = owner.pid if owner is not None and is_alive(owner, store) else None
     used = _used(stored.progress)
+    needs_you = _needs_you(store, stored, is_open=open_in is not None)
     return ConversationSummary(
         id=stored.id,
         team=stored.team,
@@ -303,7 +322,8 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
         paused=stored.paused,
         task=stored.team_task,
         open_in=open_in,
-        needs_you=_needs_you(store, stored, is_open=open_in is not None),
+        activity=_activity(stored, needs_you=needs_you, is_open=open_in is not None),
+        needs_you=needs_you,
         tokens=used.tokens,
         cost_usd=used.cost_usd,
         is_estimate=used.is_estimate,
@@ -315,7 +335,8 @@ def _state(stored: StoredConversation, *, is_open: bool) -> str:
     if stored.running:
         return stored.state if is_open else "interrupted"
     progress = stored.progress
-    asked = any(progress.get(name) for name in ("undecided", "unallowed", "conflicts", "spent"))
+    asked = _has_failed(stored)
+    asked = asked or any(progress.get(name) for name in ("unallowed", "conflicts", "programs", "spent"))
     for kind in ("rounds", "reviews"):
         asked = asked or any(one.get("state") == "asking" for one in dict(progress.get(kind) or {}).values())
     return "undecided" if asked else stored.state
@@ -326,6 +347,18 @@ def _needs_you(store: Store, stored: StoredConversation, *, is_open: bool) -> bo
         return bool(store.open_approvals(stored.id))
     is_stuck = stored.paused is not None or _state(stored, is_open=is_open) in ("interrupted", "undecided")
     return is_stuck or (is_open and stored.state == "waiting")
+
+
+def _activity(stored: StoredConversation, *, needs_you: bool, is_open: bool) -> ActivityName:
+    if needs_you:
+        return "failed" if _has_failed(stored) or (stored.running and not is_open) else "waits"
+    return "working" if stored.running else "asleep"
+
+
+def _has_failed(stored: StoredConversation) -> bool:
+    """Return whether a turn ended without a reply, as nobody wanted."""
+    progress = stored.progress
+    return not set(progress.get("undecided") or ()) <= set(progress.get("cancelled") or ())
 
 
 def _used(progress: dict[str, Any]) -> MemberUsage:

@@ -75,7 +75,7 @@ def not_offered(store: Store, conversation_id: str, turn: Turn, offer: Offer) ->
             if offer.summed_up:
                 why = f"it was asked to sum up {offer.summed_up.covered}"
             yield from _with_reasons(NotOffered(first=before + 1, last=after - 1, why=why), offer.reasons)
-    later = _last_before(store, conversation_id, answered, turn.started_at or 0)
+    later = _last_before(store, conversation_id, answered, turn)
     if later > answered and later not in offered:
         why = f"said after #{answered}, which it was to answer"
         yield from _with_reasons(NotOffered(first=answered + 1, last=later, why=why), offer.reasons)
@@ -127,11 +127,12 @@ def _member(team_file: str, name: str) -> Member | None:
         return None
 
 
-def _last_before(store: Store, conversation_id: str, asked_by: int, started_at: int) -> int:
+def _last_before(store: Store, conversation_id: str, asked_by: int, turn: Turn) -> int:
     """Return the place of the last message that was there when a turn started."""
     last = asked_by
     for stored in store.messages(conversation_id, after=asked_by, limit=MOST_LATER):
-        if stored.message.timestamp > started_at:
+        # Its reply may have come within the millisecond in which it started.
+        if stored.message.timestamp > (turn.started_at or 0) or stored.message.id == turn.reply_id:
             break
         last = stored.sequence
     return last

@@ -6,6 +6,7 @@ from bullpen.markers.grammar import Verdict, read_markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.messages import ConversationMessage
 from bullpen.routing.reviews import verdict_of
+from bullpen.routing.verdict_words import verdict_in_words
 
 
 class Opinion(Struct, frozen=True, kw_only=True):
@@ -19,10 +20,11 @@ class Opinion(Struct, frozen=True, kw_only=True):
 
 
 def opinion(message: ConversationMessage) -> Opinion:
-    """Return the opinion in a reply: what [VERDICT: …] says, else what its words do.
+    """Return the opinion in a reply: only [VERDICT: approve] at its end approves, and any words may be a veto.
 
-    If it says both, it asks for changes: what a change itself says and a reply repeats must not take a veto away.
+    What a change itself says and a reply repeats must not take a veto away.
     """
     markers = read_markers(message.content)
-    verdict = "changes" if "changes" in markers.verdicts else verdict_of(message.content, markers)
+    is_veto = "changes" in (*markers.verdicts, verdict_in_words(message.content))
+    verdict: Verdict | None = "changes" if is_veto else verdict_of(message.content, markers)
     return Opinion(member=message.speaker.role_id, text=strip_all_markers(message.content).strip(), verdict=verdict)

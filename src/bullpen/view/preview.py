@@ -1,7 +1,6 @@
 """Preview: what an agent would be given about a message, in a stored conversation or in a new one."""
 
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from bullpen.clock import milliseconds
 from bullpen.context.manager import ContextManager
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.consequences import speaker_of
@@ -71,7 +71,7 @@ def new_conversation(loaded: LoadedTeam) -> Iterator[tuple[Store, str]]:
     """Make a conversation of a team in which nothing has been said, in a file that is gone afterwards."""
     team = loaded.team
     with tempfile.TemporaryDirectory(prefix="bullpen-preview-") as folder, SqliteStore(Path(folder, "db")) as store:
-        store.create(PREVIEW, team=team.name, team_file=loaded.text, started_at=_now(), team_task=team.task)
+        store.create(PREVIEW, team=team.name, team_file=loaded.text, started_at=milliseconds(), team_task=team.task)
         yield store, PREVIEW
 
 
@@ -140,11 +140,7 @@ def _message(router: Router, member: Member, supposed: Supposed) -> tuple[Conver
         id=PREVIEW,
         content=text,
         speaker=speaker_of(person),
-        timestamp=_now(),
+        timestamp=milliseconds(),
         routing=Routing(resolved_addressees=addressees),
     )
     return message, route.is_best_of and member.name in addressees
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -11,10 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen.check_results import CheckResult
+from bullpen.clock import milliseconds
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Asked, Conflicted, Unallowed, Unapproved, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, ProgramsChanged, Unallowed, Unapproved, Unpicked
 from bullpen.conversation.owner import is_alive
-from bullpen.conversation.running_turn import RunningTurn, milliseconds
+from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
 from bullpen.conversation.workspaces import MAY_EDIT, workspaces
 from bullpen.errors import InvalidTeam
@@ -28,6 +29,7 @@ from bullpen.routing.rests import asleep
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import examine_team
 from bullpen.team.team import Team, colours_of
+from bullpen.view.activity import ACTIVITIES, ASLEEP, FAILED, WAITS, WORKING, Activity, ActivityName
 from bullpen.view.budgets import BudgetView, about_budgets, budget_views
 from bullpen.view.decisions import Decision, decisions, shortened_partial
 from bullpen.view.listing import title_of
@@ -63,6 +65,13 @@ class Working(Struct, frozen=True, kw_only=True):
     tokens: int = 0
     cost_usd: float | None = None
     is_estimate: bool = False
+    activity: ActivityName = "working"
+    """Or "waits": it has asked a person something."""
+
+    @property
+    def words(self) -> str:
+        """What it does, in a few words."""
+        return self.doing if self.activity == "working" else ACTIVITIES[self.activity].word
 
 
 class RunningCheck(Struct, frozen=True, kw_only=True):
@@ -85,9 +94,13 @@ class MemberView(Struct, frozen=True, kw_only=True):
     color: str
     agent: str
     """Which CLI or program it is; empty for a person."""
+    model: str = ""
+    """The model that the team file gives it; empty: its CLI's own choice."""
     has_full_permissions: bool = False
     spent: Spent
     status: MemberStatus = "idle"
+    activity: ActivityName = "asleep"
+    """What it does now, in one of four words. Of a person, "waits": their message is awaited."""
     working: Working | None = None
     memory: MemoryView | None = None
     """What it remembers between its turns; None for a person."""
@@ -162,12 +175,29 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     decisions: tuple[Decision, ...] = ()
     """What a person is asked to decide, the most urgent first."""
     undecided: tuple[UndecidedView, ...] = ()
+    cancelled: tuple[UndecidedView, ...] = ()
+    """Turns that a person cancelled: nobody is asked about them, and they can be retried."""
     missed: MissedView | None = None
     total: Spent = Spent()
     budgets: tuple[BudgetView, ...] = ()
     """How much of every budget is used."""
     summaries: tuple[ShownSummary, ...] = ()
     """What was summed up, the newest first."""
+
+    @property
+    def activity(self) -> Activity:
+        """What it does now. What waits for a person comes first: it needs somebody who looks."""
+        if self.decisions:
+            return FAILED if self.decisions[0].is_failure else WAITS
+        if self.status == "working":
+            return WORKING
+        return WAITS if self.status == "your_turn" and self.is_owned else ASLEEP
+
+    def activity_for(self, person: str | None) -> Activity:
+        """Do the same for one person: it may wait for another."""
+        now = self.activity
+        is_other = now == WAITS and not self.decisions and person not in (None, self.waits_for)
+        return replace(now, word=f"waits for {self.waits_for}") if is_other else now
 
     @property
     def colors(self) -> dict[str, str]:
@@ -177,9 +207,11 @@ class ConversationView(Struct, frozen=True, kw_only=True):
 
 def conversation_view(conversation: Conversation, epoch: str = "") -> ConversationView:
     """Return a conversation that is open here. Everything is in memory."""
+    asked = tuple(conversation.approvals.open.values())
+    asking = {one.turn_id for one in asked}
     return _view(
         team=conversation.team,
-        working=[_working(running) for running in conversation.running.values()],
+        working=[_working(running, asks=turn_id in asking) for turn_id, running in conversation.running.items()],
         running=[running.turn for running in conversation.running.values()],
         workspaces=conversation.workspaces,
         waiting=conversation.waiting,
@@ -200,7 +232,7 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
             checking=tuple(map(_running_check, conversation.running_checks)),
         ),
         checking=conversation.checking,
-        asked=tuple(conversation.approvals.open.values()),
+        asked=asked,
         uses=conversation.budget_uses,
     )
 
@@ -215,10 +247,16 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
     team = team_of(stored)
     edited = workspaces(team.agents, Path(stored.team_path).parent) if team else {}
     checks = store.running_checks(conversation_id) if is_owned else []
+    asked = [
+        Asked(turn_id=one.turn_id, member=one.member, question=one.asked, at=one.at)
+        for one in (store.open_approvals(conversation_id) if is_owned else ())
+        if one.asked is not None
+    ]
+    asking = {one.turn_id for one in asked}
     # What still runs in a conversation that no process owns was interrupted: the process was killed.
     return _view(
         team=team,
-        working=[_stored_working(turn) for turn in running] if is_owned else (),
+        working=[_stored_working(turn, asks=turn.id in asking) for turn in running] if is_owned else (),
         running=[turn.waiting for turn in running] if is_owned else (),
         workspaces=edited,
         waiting=tuple(turn.waiting for turn in store.queued(conversation_id)),
@@ -241,11 +279,7 @@ def stored_view(store: Store, conversation_id: str) -> ConversationView:
             Checking(turn=store.turn(conversation_id, one.turn_id).waiting, workspace=edited.get(one.member, ""))
             for one in checks
         ],
-        asked=[
-            Asked(turn_id=one.turn_id, member=one.member, question=one.asked, at=one.at)
-            for one in (store.open_approvals(conversation_id) if is_owned else ())
-            if one.asked is not None
-        ],
+        asked=asked,
         uses=budget_uses(team, progress) if team else (),
     )
 
@@ -275,21 +309,23 @@ def _view(
     uses: Sequence[BudgetUse] = (),
 ) -> ConversationView:
     """Return what follows from the parts; `known` has those that are shown as they are."""
+    ended, undecided = undecided, [one for one in undecided if one.id not in progress.cancelled]
+    cancelled = [one for one in ended if one.id in progress.cancelled]
     missed = None if working or waiting else progress.missed
     unallowed = [Unallowed.of(turn, progress.unallowed[turn.id]) for turn in waiting if turn.id in progress.unallowed]
     blocked = held | {asked.turn.id for asked in unallowed}
     situation = Situation(
         running=running,
         held=blocked,
-        undecided=[ended.turn for ended in undecided],
+        undecided=[one.turn for one in ended],
         workspaces=workspaces,
         checking=checking,
         apart=progress.apart,
     )
     waits = obstacles(waiting, situation if team is None else _with_team(situation, team, progress, uses))
     queued = members_waiting(team, waiting) if team else frozenset()
-    ended = members_waiting(team, (one.turn for one in undecided)) if team else frozenset()
-    budgets = about_budgets(asked_about(uses, queued | ended), queued)
+    stopped = members_waiting(team, (one.turn for one in undecided)) if team else frozenset()
+    budgets = about_budgets(asked_about(uses, queued | stopped), queued)
     unpicked = [Unpicked.of(key, one) for key, one in progress.rounds.items() if one.state == "asking"]
     unapproved = [Unapproved.of(one) for one in progress.reviews.values() if one.state == "asking"]
     found = decisions(
@@ -298,6 +334,7 @@ def _view(
         asks=progress.asks,
         budgets=budgets,
         unallowed=unallowed,
+        programs=[ProgramsChanged.of(turn, change) for turn, change in progress.programs.items()],
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         unpicked=unpicked,
         unapproved=unapproved,
@@ -308,20 +345,26 @@ def _view(
         agents=[agent.name for agent in team.agents] if team else (),
         editors=[agent.name for agent in team.agents if agent.permissions in MAY_EDIT] if team else (),
         can_begin=len(waits) < len(waiting),
+        cancelled=cancelled,
     )
     return replace(
         known,
         status=_status(
             known,
             working,
-            needs_decision=bool(undecided or budgets or unallowed or progress.conflicts or unpicked or unapproved),
-            can_begin=len(waits) < len(waiting),
+            needs_decision=any(
+                (undecided, budgets, unallowed, progress.conflicts, progress.programs, unpicked, unapproved)
+            ),
+            can_begin=len(waits) < len(waiting) and not progress.programs,
         ),
-        members=tuple(_members(team, progress, memories, working, undecided, known.waits_for)),
+        members=tuple(_members(team, progress, memories, working, undecided, known.waits_for, found)),
         working=tuple(working),
-        queue=tuple(_queue(waiting, blocked, waits, is_paused=known.paused is not None)),
+        queue=tuple(
+            _queue(waiting, blocked, waits, is_paused=known.paused is not None, is_asked=bool(progress.programs))
+        ),
         decisions=found,
         undecided=tuple(map(_undecided, undecided)),
+        cancelled=tuple(map(_undecided, cancelled)),
         missed=None if missed is None else _missed(missed),
         total=_total(progress.used.values(), working),
         budgets=budget_views(uses),
@@ -350,10 +393,12 @@ def _members(
     working: Iterable[Working],
     undecided: Iterable[UndecidedTurn],
     waits_for: str | None,
+    found: Iterable[Decision],
 ) -> Iterable[MemberView]:
     colours = colours_of(team) if team else {}
     running = {one.member: one for one in working}
     failed = {ended.member for ended in undecided}
+    asking = {decision.member for decision in found if not decision.is_failure}
     reviews = {one.reviewer: one.sentence for one in progress.reviews.values() if not one.is_over}
     for member in team.members if team else ():
         name = member.name
@@ -373,16 +418,26 @@ def _members(
             role=member.role,
             color=colours[name],
             agent=member.program,
+            model=member.model or "",
             has_full_permissions=member.type == "ai" and member.permissions == "full",
             spent=_spent(progress.used.get(name, MemberUsage())),
             status=status,
+            activity=_activity(status, running.get(name), asks=name in asking),
             working=running.get(name),
             memory=memory_view(member, memories.get(name), progress) if member.type == "ai" else None,
             review=reviews.get(name, ""),
         )
 
 
-def _working(running: RunningTurn) -> Working:
+def _activity(status: MemberStatus, working: Working | None, *, asks: bool) -> ActivityName:
+    if working is not None:
+        return working.activity
+    if status == "undecided":
+        return "failed"
+    return "waits" if asks or status == "your_turn" else "asleep"
+
+
+def _working(running: RunningTurn, *, asks: bool) -> Working:
     turn, used = running.turn, usage_of_turn(running.usage)
     return Working(
         turn=turn.id,
@@ -392,6 +447,7 @@ def _working(running: RunningTurn) -> Working:
         tokens=used.tokens,
         cost_usd=used.cost_usd,
         is_estimate=used.is_estimate,
+        activity="waits" if asks else "working",
     )
 
 
@@ -399,12 +455,15 @@ def _running_check(result: CheckResult) -> RunningCheck:
     return RunningCheck(name=result.name, turn=result.turn_id, member=result.member, since=result.at)
 
 
-def _stored_working(turn: Turn) -> Working:
-    return Working(turn=turn.id, member=turn.member, doing="working", since=turn.started_at or 0)
+def _stored_working(turn: Turn, *, asks: bool) -> Working:
+    activity: ActivityName = "waits" if asks else "working"
+    return Working(
+        turn=turn.id, member=turn.member, doing=ACTIVITIES[activity].word, since=turn.started_at or 0, activity=activity
+    )
 
 
 def _queue(
-    waiting: Iterable[WaitingTurn], blocked: set[str], waits: Mapping[str, Obstacle], *, is_paused: bool
+    waiting: Iterable[WaitingTurn], blocked: set[str], waits: Mapping[str, Obstacle], *, is_paused: bool, is_asked: bool
 ) -> Iterable[QueuedTurn]:
     before: tuple[str, int, int] | None = None
     for turn in waiting:
@@ -415,7 +474,7 @@ def _queue(
             member=turn.member,
             held=turn.id in blocked,
             at_once=group == before,
-            waits_for=waits_for(turn, obstacle, is_paused=is_paused),
+            waits_for=waits_for(turn, obstacle, is_paused=is_paused, is_asked=is_asked),
             after=after(turn, obstacle),
             until=0 if obstacle is None else obstacle.until,
         )

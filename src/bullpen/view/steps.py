@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.conversation.recorded_events import recorded_events
 from bullpen.store.base import Store, TurnRecord
+from bullpen.text.asked_words import few
 from bullpen.text.clean import one_line
-from bullpen.text.numbers import counted
+from bullpen.text.numbers import clock, counted
 from bullpen.text.tool_words import asked_of
 from bullpen.turn_events import Event, Notice, Thinking, TodoItem, TodoList, ToolFinished, ToolStarted
 from bullpen.view.diff import FileDiff, plus_minus
@@ -48,6 +50,8 @@ class Step(Struct, kw_only=True):
     changed_files: tuple[str, ...] = ()
     items: tuple[TodoItem, ...] = ()
     """The plan."""
+    attempts: int = 0
+    """Of retries, how many there were in a row."""
 
     @property
     def result(self) -> str:
@@ -91,18 +95,15 @@ class Steps:
                 return self._finish(event)
             case TodoList():
                 return self._plan(event)
-            case Notice(kind="retry" | "warning" | "session"):
+            case Notice(kind="retry"):
+                return self._retry(event)
+            case Notice(kind="warning" | "session"):
                 text = shortened(event.text, 2_000)
                 return self._keep(Step(key=self._new_key(), kind="notice", title=event.kind, output=text))
             case Thinking():
                 return self._think(event.text)
             case _:
                 return None
-
-    @property
-    def tools(self) -> int:
-        """How many tools were used."""
-        return sum(step.kind == "tool" for step in self)
 
     @property
     def changed_files(self) -> tuple[str, ...]:
@@ -112,14 +113,7 @@ class Steps:
     @property
     def summary(self) -> str:
         """All of it on one line."""
-        failed = sum(step.failed for step in self)
-        parts = [
-            "thinking" if any(step.kind == "thinking" for step in self) else "",
-            counted(self.tools, "tool") if self.tools else "",
-            f"{failed} failed" if failed else "",
-            f"{counted(len(self.changed_files), 'file')} changed" if self.changed_files else "",
-        ]
-        return " · ".join(part for part in parts if part) or "notes"
+        return steps_summary(self)
 
     def _finish(self, event: ToolFinished) -> Step | None:
         plan_call = self._plan_calls.pop(event.id, None)
@@ -150,6 +144,18 @@ class Steps:
             last.summary = one_line(last.output[: 2 * MOST_SUMMARY]).strip()[:MOST_SUMMARY]
         return last
 
+    def _retry(self, event: Notice) -> Step:
+        """Count in the last step if that is a retry, too: a CLI without a connection may try forever."""
+        last = next(reversed(self._steps.values()), None)
+        if event.since:
+            last = self._steps.get(f"retry-{event.since}")
+        if last is None or last.title != event.kind:
+            key = f"retry-{event.since}" if event.since else self._new_key()
+            last = self._keep(Step(key=key, kind="notice", title=event.kind))
+        last.attempts = max(event.attempts, last.attempts + 1)
+        last.output = shortened(retry_words(replace(event, attempts=last.attempts)), 2_000)
+        return last
+
     def _keep(self, step: Step) -> Step:
         self._steps[step.key] = step
         if len(self._steps) > MOST_STEPS:
@@ -159,6 +165,28 @@ class Steps:
     def _new_key(self) -> str:
         self._made += 1
         return f"step-{self._made}"
+
+
+def steps_summary(steps: Iterable[Step]) -> str:
+    """Return steps on one line."""
+    known = list(steps)
+    tools, failed = sum(step.kind == "tool" for step in known), sum(step.failed for step in known)
+    changed = {path for step in known for path in step.changed_files}
+    parts = [
+        "thinking" if any(step.kind == "thinking" for step in known) else "",
+        counted(tools, "tool") if tools else "",
+        f"{failed} failed" if failed else "",
+        f"{counted(len(changed), 'file')} changed" if changed else "",
+    ]
+    return " · ".join(part for part in parts if part) or "notes"
+
+
+def retry_words(event: Notice) -> str:
+    """Return retries in a row in one line: how many, since when, and the last reason."""
+    if event.attempts < 2:
+        return event.text
+    since = f" since {clock(event.since)}" if event.since else ""
+    return f"{event.attempts:,} attempts{since}: {event.text}"
 
 
 def recorded_steps(record: TurnRecord) -> Steps:
@@ -180,7 +208,7 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 def _tool(event: ToolStarted) -> Step:
     edits = edits_of(event.name, event.input)
     lines = plus_minus(sum(file.added for file in edits), sum(file.removed for file in edits))
-    about = " ".join(asked_of(event.input)[: 4 * MOST_SUMMARY].split())[:MOST_SUMMARY]
+    about = few(asked_of(event.input), MOST_SUMMARY)
     return Step(
         key=f"tool-{event.id}",
         kind="tool",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bullpen.agents.settings_choice import names_of
 from bullpen.team.file import LoadedTeam
+from bullpen.team.settings_words import settings_words
 from bullpen.team.trust import Runs, what_it_runs
 
 
@@ -15,25 +17,26 @@ class MemberQuestion(Struct, frozen=True, kw_only=True):
 
     member: str
     facts: tuple[tuple[str, str], ...]
-    """A word and what follows it: runs, in, when, may, gets, reads. Each is one line."""
+    """A word and what follows it: runs, in, when, may, gets, reads, skips. Each is one line."""
 
 
 class TrustQuestion(Struct, frozen=True, kw_only=True):
     """Everything that a person should know of a team file before it runs."""
 
     path: Path
+    marks: frozenset[str] = frozenset()
+    """The settings that are shown, as an agreement to them is kept."""
     members: tuple[MemberQuestion, ...]
     notes: tuple[str, ...]
 
 
 def trust_question(loaded: LoadedTeam) -> TrustQuestion:
     """Return what a person is asked about a team file."""
+    would_run = what_it_runs(loaded.team, loaded.root)
     return TrustQuestion(
         path=loaded.path,
-        members=tuple(
-            MemberQuestion(member=_one_line(runs.member), facts=tuple(_facts(runs)))
-            for runs in what_it_runs(loaded.team, loaded.root)
-        ),
+        marks=frozenset().union(*(runs.settings.marks for runs in would_run)),
+        members=tuple(MemberQuestion(member=_one_line(runs.member), facts=tuple(_facts(runs))) for runs in would_run),
         notes=tuple(map(_one_line, _notes(loaded))),
     )
 
@@ -48,6 +51,11 @@ def _facts(runs: Runs) -> Iterator[tuple[str, str]]:
         yield "gets", _one_line(f"the variables {', '.join(runs.environment)}")
     if runs.instruction_file:
         yield "reads", _one_line(str(runs.instruction_file))
+    for file in runs.settings.reads:
+        said = "; ".join(settings_words(runs.folder / file.name)) or "nothing in it that runs or allows anything"
+        yield "reads", _one_line(f"{runs.folder / file.name} ({said})")
+    if runs.settings.left_out:
+        yield "skips", _one_line(f"{names_of(runs.settings.left_out)}: settings count with full permissions only")
 
 
 def _permissions(runs: Runs) -> str:

@@ -6,16 +6,10 @@ from msgspec.structs import replace
 
 from bullpen.errors import BullpenError
 from bullpen.team.team import Team
+from bullpen.text.asked_words import few
 from bullpen.view.command_arguments import NOT_SHOWN, OneAnswer
 from bullpen.view.commands import Command, Typed, read_command, typed_choice
 from bullpen.view.decisions import ASK, Choice, Decision
-
-ONE_WORD = {"y": "/yes", "yes": "/yes", "n": "/no", "no": "/no"}
-
-
-def is_about_doing(decision: Decision) -> bool:
-    """Return whether an agent asks if it may do something."""
-    return decision.kind == "question" and bool(decision.choices) and decision.choices[0].is_risky
 
 
 def read_typed(text: str, team: Team, shown: Sequence[Decision], more: Iterable[Command] = ()) -> Typed | None:
@@ -24,9 +18,6 @@ def read_typed(text: str, team: Team, shown: Sequence[Decision], more: Iterable[
     `shown` is what the person saw. If that question is not open any more, the command says so and answers nothing.
     """
     questions = [one for one in shown if one.kind == "question"]
-    if any(map(is_about_doing, questions)):
-        # Nobody who types "y" now means a message.
-        text = ONE_WORD.get(text.strip().casefold(), text)
     if (choice := _offered(text, questions)) is not None:
         return typed_choice(choice)
     typed = read_command(text, team, more)
@@ -43,20 +34,26 @@ def _offered(text: str, questions: Sequence[Decision]) -> Choice | None:
         for one in questions
         for choice in one.choices
         if "text" in choice.given
-        and line in (_plain(f"/yes {choice.label}"), _plain(f"/yes {one.turn} {choice.label}"))
+        and line in (_plain(f"/yes {which} {choice.label}") for which in ("", one.turn, one.name))
     ]
-    if len({choice.given["turn"] for choice in found}) > 1:
+    if len({(choice.given["turn"], choice.given["question"]) for choice in found}) > 1:
         raise _several(choice.typed for choice in found)
     return found[0] if found else None
 
 
 def _about(given: OneAnswer, questions: Sequence[Decision], text: str) -> OneAnswer:
     """Return an answer with the question that is meant."""
-    meant = [one for one in questions if given.turn in (None, one.turn)]
+    named = given.question and f"{given.turn}/{given.question}"
+    meant = [one for one in questions if given.turn in (None, one.turn) and named in (None, one.name)]
     # Agents that wait come first.
     meant = [one for one in meant if one.question != ASK] or meant
-    if len({one.turn for one in meant}) > 1:
-        raise _several(f"{text.split()[0]} {one.turn}" for one in meant)
+    if len({(one.turn, one.question) for one in meant}) > 1:
+        turns, command = [one.turn for one in meant], text.split()[0]
+        names = (
+            one.turn if turns.count(one.turn) == 1 and not given.command else f"{one.name} ({few(one.shown)})"
+            for one in meant
+        )
+        raise _several(f"{command} {name}" for name in names)
     if not meant:
         return given if given.turn is not None else replace(given, question=NOT_SHOWN)
     one = meant[0]
@@ -71,4 +68,4 @@ def _plain(text: str) -> str:
 
 
 def _several(typed: Iterable[str]) -> BullpenError:
-    return BullpenError(f"Several agents ask you. Which one do you mean: {' or '.join(typed)}?")
+    return BullpenError(f"Several questions wait for you. Which one do you mean: {' or '.join(typed)}?")

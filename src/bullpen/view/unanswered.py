@@ -11,6 +11,7 @@ from bullpen.conversation.state import undecided_turn
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.numbers import duration
 from bullpen.turn_events import TextDelta
+from bullpen.view.activity import ASLEEP, FAILED, Activity
 from bullpen.view.steps import MOST_SUMMARY, Step, Steps
 
 MOST_AT_ONCE = 20
@@ -39,6 +40,21 @@ class UnansweredTurn(Struct, frozen=True, kw_only=True):
     said: str = ""
     done: tuple[str, ...] = ()
     """What it did, a line for each step."""
+
+    @property
+    def signed(self) -> str:
+        """Its sign, and how it ended."""
+        return f"{self.activity.sign} {self.heading}"
+
+    @property
+    def activity(self) -> Activity:
+        """The state whose sign and colour it has."""
+        return ended_activity(self.state)
+
+
+def ended_activity(state: str) -> Activity:
+    """Return the state of a turn that has ended without a reply: what somebody cancelled has not failed."""
+    return ASLEEP if state == "cancelled" else FAILED
 
 
 def unanswered_turns(

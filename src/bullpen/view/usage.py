@@ -1,6 +1,7 @@
 """What turns have used in all conversations, together by member, agent, model, day or conversation."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Literal
 
@@ -11,7 +12,7 @@ from bullpen.errors import InvalidTeam
 from bullpen.routing.progress import added, usage_of_turn
 from bullpen.store.base import Store, StoredConversation, Turn
 from bullpen.team.reader import read_team
-from bullpen.team.team import Member
+from bullpen.team.team import Member, colours_of
 from bullpen.text.numbers import counted, local_time
 from bullpen.turn_events import Usage
 
@@ -85,6 +86,15 @@ def usage_by_day(
             name, rows = name_of(turn), days.setdefault(_day(turn), {})
             rows[name] = rows.get(name, UsageRow(name=name)) + _row(turn)
     return dict(sorted(days.items()))
+
+
+def member_colors(store: Store) -> dict[str, str]:
+    """Return the colour of each member, as it was in the newest conversation with it."""
+    found: dict[str, str] = {}
+    for team_file in dict.fromkeys(stored.team_file for stored in store.conversations()):
+        with suppress(InvalidTeam):
+            found = {**colours_of(read_team(team_file)), **found}
+    return found
 
 
 def as_table(by: By, days: Mapping[str, Mapping[str, UsageRow]]) -> UsageTable:

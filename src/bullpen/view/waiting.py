@@ -6,8 +6,13 @@ from bullpen.text.clean import one_line
 from bullpen.text.numbers import elapsed, moment
 
 
-def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool = False) -> str:
-    """Return what a turn waits for; nothing if it is about to begin, or on hold itself."""
+def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool = False, is_asked: bool = False) -> str:
+    """Return what a turn waits for; nothing if it is about to begin, or on hold itself.
+
+    `is_asked`: people are asked about files that make programs run, and no turn begins before they decide.
+    """
+    if obstacle is None and is_asked:
+        return "waits for your decision about files that make programs run"
     if obstacle is None:
         return "waits until you continue: /continue" if is_paused else ""
     other = obstacle.turn

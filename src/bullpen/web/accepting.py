@@ -13,6 +13,7 @@ from collections.abc import Callable
 from math import inf
 from time import monotonic
 
+from bullpen.clock import sleep
 from bullpen.web.connections import SECONDS, Connection, Connections
 
 PAUSE_SECONDS = 0.1
@@ -65,7 +66,7 @@ class Acceptor:
                 # Anything else, such as somebody who left before they were accepted, is not for lack of room.
                 for _ in range(DROPPED_PER_PAUSE if error.errno in NO_ROOM else 0):
                     self._connections.drop_oldest()
-                await asyncio.sleep(PAUSE_SECONDS)
+                await sleep(PAUSE_SECONDS)
             else:
                 self._take(accepted, address[0])
                 # However many come, those that are there have their turn.

@@ -17,6 +17,7 @@ from bullpen.conversation.events import ConversationEvent, old_event_json
 from bullpen.errors import BullpenError
 from bullpen.file_changes import MOST_SENT_FILES, ChangeRecord, FileChange
 from bullpen.messages import ConversationMessage
+from bullpen.view.activity import ActivityName
 from bullpen.view.best_of import Results
 from bullpen.view.change_reading import (
     MOST_FILES,
@@ -29,11 +30,11 @@ from bullpen.view.change_reading import (
 from bullpen.view.checks import MOST_RESULTS, check_page
 from bullpen.view.commands import ACTIONS, Command, run_command
 from bullpen.view.decided import Decision, decisions_in
+from bullpen.view.entered import entered
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations
 from bullpen.view.listing import search as search_messages
 from bullpen.view.messages import plain_messages
 from bullpen.view.state import ConversationView, QueuedTurn
-from bullpen.view.typed_answers import read_typed
 from bullpen.web.access import CONVERSATION as ONE
 from bullpen.web.access import OLD_ACTIONS, Endpoint
 from bullpen.web.forking import ForkAt, fork_for_program
@@ -70,6 +71,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     """What a person calls it, else how it begins."""
     first_words: str
     task: str | None
+    activity: ActivityName
+    """What it does now: it is working, waits for a person, is asleep, or has failed."""
     needs_you: bool
     """Whether it cannot continue without a person."""
     is_archived: bool
@@ -213,7 +216,7 @@ async def do_command(request: Request) -> Response:
     """Run a typed command."""
     opened = await hub_of(request).require(id_in(request))
     given = msgspec.json.decode(await request.body() or b"{}", type=TypedCommand)
-    typed = read_typed(given.text, opened.conversation.team, opened.view().decisions)
+    typed = entered(opened.conversation, given.text, opened.view().decisions).command
     if typed is None:
         raise BullpenError("This is a message, not a command. POST it to messages instead.")
     if typed.command.run is not None:
@@ -335,6 +338,7 @@ def _summary(stored: ConversationSummary, *, is_open: bool) -> Summary:
         title=stored.title,
         first_words=stored.first_words,
         task=stored.task,
+        activity=stored.activity,
         needs_you=stored.needs_you,
         is_archived=stored.is_archived,
     )

@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 import msgspec
 from starlette.types import Scope
 
+from bullpen.clock import sleep
 from bullpen.web.attention import AttentionFeed, Needed
 from bullpen.web.identity import Visitor
 from bullpen.web.nodes import Nodes, Peer
@@ -56,7 +57,7 @@ async def _hear(everywhere: AttentionFeed, peer: Peer) -> None:
             # Who has its conversations next tells the rest.
             for conversation_id in told:
                 everywhere.forget(conversation_id)
-        await asyncio.sleep(AGAIN_SECONDS)
+        await sleep(AGAIN_SECONDS)
 
 
 async def _read(pieces: AsyncIterator[bytes]) -> AsyncIterator[Needed]:

@@ -3,6 +3,7 @@
 import msgspec
 from msgspec import Struct
 
+from bullpen.view.activity import ACTIVITIES
 from bullpen.view.attention import Attention, attention
 from bullpen.view.state import ConversationView
 from bullpen.web.frames import Frames, server_sent
@@ -15,6 +16,8 @@ class Needed(Struct, frozen=True, kw_only=True):
     title: str
     count: int
     text: str
+    sign: str = ""
+    """Of what it does now."""
 
 
 class AttentionFeed:
@@ -40,7 +43,9 @@ class AttentionFeed:
         return b"".join(server_sent("attention", msgspec.json.encode(one)) for one in self._known.values())
 
     def _tell(self, conversation_id: str, title: str, now: Attention) -> None:
-        self.take(Needed(id=conversation_id, title=title, count=now.count, text=now.text))
+        self.take(
+            Needed(id=conversation_id, title=title, count=now.count, text=now.text, sign=ACTIVITIES[now.activity].sign)
+        )
 
     def take(self, needed: Needed) -> None:
         """Take how much a conversation needs a person, here or on another node."""

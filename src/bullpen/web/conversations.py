@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from bullpen.app import NO_EXTRAS, open_conversation
+from bullpen.clock import milliseconds, sleep
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.files_to_fork import FilesHere
 from bullpen.conversation.member_agent import Extra
-from bullpen.conversation.running_turn import milliseconds
 from bullpen.database import Database, SharedDatabase
 from bullpen.errors import BullpenError, ReadOnlyHere, StoreError, UnknownConversation
 from bullpen.exchange.forking import fork_conversation
@@ -255,7 +255,7 @@ class Hub:
                 return
             except StoreError as error:
                 logger.warning("not opened again conversation=%s error=%s", conversation_id, error)
-                await asyncio.sleep(AGAIN_SECONDS)
+                await sleep(AGAIN_SECONDS)
             except BullpenError as error:
                 logger.warning("not opened again conversation=%s error=%s", conversation_id, error)
                 return

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bullpen.clock import sleep
 from bullpen.errors import BullpenError, ConversationInUse, UnknownConversation
 from bullpen.web.conversations import Hub
 from bullpen.web.identity import ROLES, visitor
@@ -91,7 +92,7 @@ class Forwarding:
                     break
             before, asked = asked, await self._elsewhere(conversation_id, doubted=asked.number)
             if asked == before:
-                await asyncio.sleep(PAUSE_SECONDS)
+                await sleep(PAUSE_SECONDS)
         refusal = problem(Request(scope), HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, told))
         await refusal(scope, _whole(b""), send)
 
@@ -143,14 +144,14 @@ class Forwarding:
                     try:
                         await self._hub.take_over(conversation_id)
                     except ConversationInUse:
-                        await asyncio.sleep(PAUSE_SECONDS)
+                        await sleep(PAUSE_SECONDS)
                         continue
                     except (BullpenError, UnknownConversation):
                         # It can be read.
                         pass
                     return None
                 case "unknown":
-                    await asyncio.sleep(PAUSE_SECONDS)
+                    await sleep(PAUSE_SECONDS)
                 case _:
                     return found
         return None

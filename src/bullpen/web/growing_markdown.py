@@ -7,11 +7,11 @@ from typing import Any
 from markdown_it.token import Token
 from msgspec import Struct
 
+from bullpen.exchange.visible import visible
 from bullpen.markers.grammar import find_markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.web.markdown import blocks_of, html_of, plain, render
 from bullpen.web.unfinished import completed_code, completed_lines, completed_words
-from bullpen.web.visible import visible
 
 LONGEST_OPEN = 1_000
 """Characters. Of a longer paragraph, list or block of code, the beginning is finished before its end has come."""

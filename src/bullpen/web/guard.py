@@ -3,6 +3,7 @@
 It wraps the whole application, so that no route can bypass it. It knows who asks; access.py says what they may do.
 """
 
+import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -16,8 +17,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bullpen.callers import is_agents_connection
 from bullpen.web.access import METRICS, WITHOUT_KEY
 from bullpen.web.address import Place
+from bullpen.web.connections import OF_CONNECTION
 from bullpen.web.credentials import Keys
 from bullpen.web.identity import Visitor, set_visitor
 from bullpen.web.responses import API, Problem, json, page
@@ -66,6 +69,11 @@ NO_KEY = Refusal(
 TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request is larger than {MOST_BODY_BYTES // 1024} KiB.")
 
 
+FROM_AGENT = Refusal(
+    HTTPStatus.FORBIDDEN, "An agent's program sent this. Only people decide here, in a browser or in a terminal."
+)
+
+
 class SignedOut(Exception):
     """Access was taken away while an answer was being sent."""
 
@@ -93,6 +101,8 @@ class Guard:
             who = self._visitor(headers, scope)
         set_visitor(who)
         refusal = self._refusal(scope["method"], scope["path"], headers, who)
+        if refusal is None and await _is_from_agent(scope):
+            refusal = FROM_AGENT
         if refusal is not None:
             await _refuse(refusal, scope, receive, _with_headers(send))
             return
@@ -197,6 +207,19 @@ def is_local(scope: Scope) -> bool:
     # A browser with the address that the server listens on is on the same machine.
     is_same = server is not None and client[0] == server[0]
     return is_same or ip_address(client[0]).is_loopback
+
+
+async def _is_from_agent(scope: Scope) -> bool:
+    """Return whether an agent's program on this machine sends something that changes anything, or wants to come in."""
+    changes = scope["method"] not in SAFE_METHODS or scope["path"].startswith(ENTRANCE)
+    client, server = scope.get("client"), scope.get("server")
+    if not changes or client is None or server is None or not is_local(scope):
+        return False
+    # Of one connection, it is looked at once: that takes as long as there are processes.
+    known: dict[str, bool] = scope.get("state", {}).get(OF_CONNECTION, {})
+    if "is_agents" not in known:
+        known["is_agents"] = await asyncio.to_thread(is_agents_connection, client[1], server[1])
+    return known["is_agents"]
 
 
 def cookies_named(name: str, headers: Iterable[str]) -> Iterator[str]:

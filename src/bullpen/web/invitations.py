@@ -1,6 +1,5 @@
 """Invitations: an address that lets one more browser in, for somebody with a role, as a link and as a QR code."""
 
-import time
 from typing import cast
 
 import segno
@@ -9,6 +8,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bullpen.clock import now
 from bullpen.errors import BullpenError
 from bullpen.web.address import Place
 from bullpen.web.conversations import Hub
@@ -57,7 +57,7 @@ def new_invitation(request: Request, identity: Identity) -> Invitation:
     """Make an address for somebody."""
     place, keys = cast(Place, request.app.state.place), cast(Keys, request.app.state.keys)
     url = f"{place.url}/enter/{keys.new_invitation(identity, LIFETIME_SECONDS)}"
-    return Invitation(url=url, ends_at=int((time.time() + LIFETIME_SECONDS) * 1000))
+    return Invitation(url=url, ends_at=int((now() + LIFETIME_SECONDS) * 1000))
 
 
 def qr_code(text: str) -> Markup:

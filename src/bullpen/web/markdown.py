@@ -14,7 +14,9 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from bullpen.exchange.rendering import MOST_CELLS, MOST_CHARACTERS, SCHEMES, SafeMarkdown, cells_in, highlighted
-from bullpen.web.visible import visible
+from bullpen.exchange.visible import visible
+from bullpen.markers.stripping import strip_all_markers
+from bullpen.text.patterns import pattern
 
 MOST_SHOWN = 1_000_000
 TAGS = frozenset(
@@ -32,7 +34,14 @@ ATTRIBUTES = {
     "pre": {"class", "tabindex"},
     "span": {"class"},
     "table": {"tabindex"},
+    "td": {"class"},
+    "th": {"class"},
 }
+
+
+WORDS = frozenset({"text", "code_inline", "image", "softbreak"})
+_LOOKS = pattern(r"(?:^|(?<=\s))(?:#{1,6}(?=\s)|[`~]{3}\w*|\|?(?::?-{2,}:?\|)+(?::?-{2,}:?)?|\|)(?=\s|$)")
+"""Of headings, blocks of code, tables, wherever they are: lines have become one."""
 
 
 def render(text: str) -> Markup:
@@ -65,6 +74,13 @@ def plain(text: str) -> Markup:
     rest = len(text) - MOST_SHOWN
     more = f'<p class="more">{rest:,} more characters are in the export.</p>' if rest > 0 else ""
     return Markup(f'<pre class="typed" tabindex="0">{escape(visible(text[:MOST_SHOWN]))}</pre>{more}')  # noqa: S704 (escaped)
+
+
+def words(text: str) -> str:
+    """Return a part of a Markdown text on one line, without the signs that only say how it looks."""
+    tokens = _MARKDOWN.parseInline(_LOOKS.sub(" ", strip_all_markers(text)))
+    parts = (part.content for token in tokens for part in token.children or () if part.type in WORDS)
+    return " ".join("".join(parts).split())
 
 
 def code(text: str, language: str = "") -> Markup:

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from bullpen.conversation.broadcast import Numbered, Viewer
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import ConversationEvent, Lagged, Said, TurnBegan, TurnEnded, TurnEvent
-from bullpen.turn_events import TextDelta
+from bullpen.conversation.events import Asked, ConversationEvent, Lagged, Said, TurnBegan, TurnEnded, TurnEvent
+from bullpen.turn_events import TextDelta, ToolStarted
 from bullpen.view.state import ConversationView
 from bullpen.view.stored_answers import answer_steps
 from bullpen.web.frames import Frames, Reader
@@ -127,8 +127,14 @@ class PageFeed:
                 return
             case TurnBegan():
                 self._texts[event.turn.id] = GrowingMarkdown()
-            case Said(turn_id=str(turn_id)) | TurnEnded(turn_id=turn_id):
-                # All of it is there before it becomes a message, so that nothing moves.
+            case (
+                Said(turn_id=str(turn_id))
+                | TurnEnded(turn_id=turn_id)
+                | TurnEvent(turn_id=turn_id, event=ToolStarted())
+                | Asked(turn_id=turn_id)
+            ):
+                # Text comes before what follows it: nothing moves when it becomes a message, and an agent that uses a
+                # tool or waits for an answer is not shown as writing.
                 if self._is_watched:
                     self._grow(turn_id)
             case Lagged():

@@ -13,14 +13,13 @@ from starlette.responses import PlainTextResponse, Response
 
 from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, export_pieces
-from bullpen.view.addressees import addressees
 from bullpen.view.change_reading import ChangeLines, late_checks, late_lines, lines_beside
-from bullpen.view.commands import ACTIONS, read_form, run_command, typed_choice
+from bullpen.view.commands import ACTIONS, read_form, run_command
 from bullpen.view.completion import names_of, options_for
-from bullpen.view.decisions import Decision, with_key
+from bullpen.view.decisions import Decision
+from bullpen.view.entered import entered
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
 from bullpen.view.messages import message_text, shown_messages
-from bullpen.view.typed_answers import read_typed
 from bullpen.web.downloads import download
 from bullpen.web.frames import server_sent
 from bullpen.web.identity import takes_part
@@ -52,6 +51,7 @@ async def conversations(request: Request) -> Response:
         conversations=[one for one in listed if not query or _is_about(one, query, found)][:LISTED],
         more=max(0, len(listed) - LISTED) if not query else 0,
         found=found,
+        titles={hit.conversation: hit.conversation for hit in found} | {one.id: one.title for one in everything},
         query=query,
         team=hub.team,
         archived=0 if query or is_archive else len(archived),
@@ -191,8 +191,7 @@ async def say(request: Request) -> Response:
     form = await form_of(request)
     text, sender, message_id = (_field(form, name) for name in ("text", "sender", "id"))
     seen = _seen(opened.view().decisions, _field(form, "asked"))
-    chosen = with_key(text, seen)
-    typed = typed_choice(chosen) if chosen else read_typed(text, talk.team, seen)
+    typed = entered(talk, text, seen, sender_in(talk, sender, text)).command
     if typed is None:
         await talk.say(text, sender=sender_in(talk, sender, text), message_id=checked_id(message_id))
         return done(request, f"/c/{talk.id}")
@@ -208,11 +207,13 @@ async def complete(request: Request) -> Response:
 
 
 async def asks(request: Request) -> Response:
-    """Return who would be asked by what a person has typed; null if it is a command, or too long to tell."""
-    talk = (await hub_of(request).require(id_in(request))).conversation
-    form = await form_of(request)
+    """Return what Enter would do with what a person has typed: whom it asks, or a line about a command or an answer."""
+    opened = await hub_of(request).require(id_in(request))
+    talk, form = opened.conversation, await form_of(request)
     text = _field(form, "text")
-    return json(addressees(talk, text, sender_in(talk, _field(form, "sender"), text)))
+    seen = _seen(opened.view().decisions, _field(form, "asked"))
+    would = entered(talk, text, seen, sender_in(talk, _field(form, "sender"), text))
+    return json(would.asked or {"line": would.line, "problem": would.problem is not None})
 
 
 async def act(request: Request) -> Response:
@@ -238,7 +239,7 @@ async def export(request: Request) -> Response:
 
 
 def _seen(now: Sequence[Decision], asked: str) -> Sequence[Decision]:
-    """Return the questions that a page showed: those that are open, else the last. A page that does not say: all."""
+    """Return what a page showed: what of it is open, else the last question. A page that does not say: all."""
     if not asked:
         return now
     try:

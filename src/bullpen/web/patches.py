@@ -8,10 +8,10 @@ from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen.exchange.visible import visible
 from bullpen.file_changes import FolderChanges
 from bullpen.view.diff import SIGNS, FileDiff, Hunk, Row, file_diffs
 from bullpen.view.syntax import Piece, colored_rows
-from bullpen.web.visible import visible
 
 MOST_ROWS = 500
 """Rows that are sent at once; the page asks for more."""

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bullpen.conversation.running_turn import milliseconds
+from bullpen.clock import milliseconds
 from bullpen.view.listing import rename as stored_rename
 from bullpen.view.listing import typed_title
 from bullpen.web.requests import decider_of, hub_of, id_in, sender_in, view_in

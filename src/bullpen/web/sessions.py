@@ -5,7 +5,6 @@ cannot be stored holds in this process, until it ends.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bullpen import clock
 from bullpen.errors import BullpenError
 from bullpen.web.identity import Identity, Role
 from bullpen.web.session_file import SessionFile
@@ -129,7 +129,7 @@ class Sessions:
         self, key: str, identity: Identity, *, kind: Literal["browser", "token"] = "browser", browser: str = ""
     ) -> None:
         """Give access, by the hash of a secret."""
-        now = int(time.time())
+        now = int(clock.now())
         session = Session(
             ends_at=now + LIFETIME_SECONDS,
             began_at=now,
@@ -153,13 +153,13 @@ class Sessions:
         """Return those of several who have access; the file is looked at once."""
         self._read()
         found = {key: self._record.sessions.get(key) for key in keys}
-        now = time.time()
+        now = clock.now()
         return {key: one for key, one in found.items() if one is not None and one.ends_at > now}
 
     def all(self) -> dict[str, Session]:
         """Return everybody who has access, by the hashes of their secrets, the latest first."""
         self._read()
-        now = time.time()
+        now = clock.now()
         return {key: one for key, one in reversed(self._record.sessions.items()) if one.ends_at > now}
 
     def tickets(self) -> dict[str, Ticket]:
@@ -183,7 +183,7 @@ class Sessions:
                 f"{MOST_INVITATIONS} invitations have not been used yet. Revoke some under People, or wait until they "
                 "end: each does after an hour."
             )
-        now = time.time()
+        now = clock.now()
         ticket = Ticket(
             ends_at=now + seconds,
             began_at=int(now),
@@ -273,5 +273,5 @@ def _without(values: dict[str, Value], keys: Iterable[str]) -> dict[str, Value]:
 
 
 def _lasting(tickets: dict[str, Ticket]) -> dict[str, Ticket]:
-    now = time.time()
+    now = clock.now()
     return {key: one for key, one in tickets.items() if one.ends_at > now}

@@ -10,14 +10,15 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.exchange.files import FORMATS
 from bullpen.view.best_of import results_of
 from bullpen.view.checks import find_checks
-from bullpen.view.commands import COMMANDS, WHILE_IT_WORKS, Typed, help_lines
-from bullpen.view.status_lines import queue_lines, team_lines
+from bullpen.view.commands import Typed
+from bullpen.view.help import all_sections, help_sections, section_lines
+from bullpen.view.status_lines import queue_lines, who_lines
 from bullpen.view.summaries import summary_lines
 from bullpen.view.turn_lookup import LAST, find_turn
 from bullpen.web.live import LiveConversation
 from bullpen.web.responses import sent_to, shown_dialog
 
-Lines = Callable[[LiveConversation], list[str]]
+Lines = Callable[[LiveConversation, Typed], list[str]]
 Address = Callable[[str, Typed], str]
 
 
@@ -31,7 +32,7 @@ async def shown_at(request: Request, opened: LiveConversation, typed: Typed) -> 
 def lines_of(opened: LiveConversation, typed: Typed) -> list[str]:
     """Return the lines that a command shows; none if it has a page of its own."""
     show = LINES.get(typed.command.name)
-    return show(opened) if show else []
+    return show(opened, typed) if show else []
 
 
 async def address_of(conversation: Conversation, typed: Typed) -> str:
@@ -56,10 +57,10 @@ def _export(base: str, typed: Typed) -> str:
 
 
 LINES: dict[str, Lines] = {
-    "help": lambda _: [f"{left}: {right}" for left, right in (*WHILE_IT_WORKS, *help_lines(COMMANDS.values()))],
-    "queue": lambda opened: queue_lines(opened.view()),
-    "who": lambda opened: team_lines(opened.view(), opened.conversation.team.first_to_answer),
-    "summaries": lambda opened: summary_lines(opened.conversation.progress),
+    "help": lambda opened, typed: section_lines((all_sections if typed.given.text else help_sections)(opened.view())),
+    "queue": lambda opened, _: queue_lines(opened.view()),
+    "who": lambda opened, _: who_lines(opened.conversation),
+    "summaries": lambda opened, _: summary_lines(opened.conversation.progress),
 }
 ADDRESSES: dict[str, Address] = {
     "prompt": lambda base, typed: f"{base}/prompt/next-{quote(typed.given.member, safe='')}",
@@ -73,6 +74,8 @@ ADDRESSES: dict[str, Address] = {
         f"{base}/results?turn={quote(typed.given.text)}" if typed.given.text else f"{base}/results"
     ),
     "search": lambda _, typed: f"/?q={quote(typed.given.text)}",
+    "open": lambda _, typed: f"/?q={quote(typed.given.text)}" if typed.given.text else "/",
+    "new": lambda _base, _typed: "/",
     "export": _export,
     "quit": lambda _base, _typed: "/",
 }

@@ -78,20 +78,22 @@ async def save(request: Request) -> Response:
 
 async def _saved(request: Request, path: Path, before: str, text: str, decision: str, reviewed: str) -> Response:
     hub, loaded = hub_of(request), read_loaded(path, text)
-    is_agreed = decision == "trust" and reviewed == _hash_of(text)
-    if not (is_agreed or decision == "keep" or hub.trust.knows(loaded.path, text)):
-        question = trust_question(loaded)
+    question = await asyncio.to_thread(trust_question, loaded)
+    shown = _hash_of("\n".join([*sorted(question.marks), text]))
+    is_agreed = decision == "trust" and reviewed == shown
+    is_known = hub.trust.knows(loaded.path, text) and question.marks <= hub.trust.agreed(loaded.path)
+    if not (is_agreed or decision == "keep" or is_known):
         return page(
             "team_trust.html",
             key=team_key(path),
             question=question,
             text=text,
             before=_hash_of(before),
-            reviewed=_hash_of(text),
+            reviewed=shown,
         )
     await asyncio.to_thread(write_team_file, path, text)
     if is_agreed:
-        await asyncio.to_thread(hub.trust.remember, loaded.path, text)
+        await asyncio.to_thread(hub.trust.remember, loaded.path, text, question.marks)
     if hub.trust.knows(loaded.path, text):
         hub.adopt(loaded)
     return RedirectResponse("/teams", status_code=HTTPStatus.SEE_OTHER)

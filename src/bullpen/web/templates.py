@@ -7,15 +7,20 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from bullpen.exchange.visible import visible
 from bullpen.markers.stripping import text_for_people
 from bullpen.text import numbers
+from bullpen.view.activity import ACTIVITIES
+from bullpen.view.addressees import WHO_ANSWERS
 from bullpen.view.attention import attention
+from bullpen.view.chips import chips
 from bullpen.view.messages import NOTE, is_note, kind_words, rebuilt_words
+from bullpen.view.notices import Words, notice_of, words_with_diffs
+from bullpen.view.reply_parts import reply_parts
 from bullpen.web.access import Need, may
 from bullpen.web.assets import address
 from bullpen.web.identity import visitor
-from bullpen.web.markdown import code, plain, render
-from bullpen.web.visible import visible
+from bullpen.web.markdown import code, plain, render, words
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -52,6 +57,18 @@ def exact(text: str) -> Markup:
     return escape(text)
 
 
+def linked(text: str, conversation_id: str) -> Markup:
+    """Return what bullpen says, in which the diffs that it names can be opened."""
+    return Markup().join(diff_link(part, conversation_id) for part in words_with_diffs(text))
+
+
+def diff_link(part: Words, conversation_id: str) -> Markup:
+    """Return a part of what bullpen says; a diff is a link to it."""
+    text = escape(visible(part.text))
+    address = f"/c/{conversation_id}/changes?turns={part.turns}"
+    return Markup('<a href="{}">{}</a>').format(address, text) if part.turns else text
+
+
 def file_name(path: str) -> str:
     """Return the last part of a path."""
     return Path(path).name or path
@@ -82,11 +99,11 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     spellings = (numbers.counted, numbers.duration, numbers.money, numbers.short_number, numbers.size, numbers.tokens)
-    shown = (clock, said, initials, exact, file_name, moved_up, code, plain, render, is_note, rebuilt_words, kind_words)
-    environment.globals.update(
-        address=address, attention=attention, used=numbers.used, may=visitor_may, visitor=visitor, note=NOTE
-    )
-    environment.filters.update({function.__name__: function for function in (*spellings, *shown)})
+    shown = (clock, said, initials, exact, linked, diff_link, file_name, moved_up, code, plain, render, words)
+    of_messages = (is_note, rebuilt_words, kind_words, reply_parts, chips, notice_of, words_with_diffs)
+    environment.globals.update(activities=ACTIVITIES, address=address, attention=attention, may=visitor_may)
+    environment.globals.update(who_answers=WHO_ANSWERS, note=NOTE, used=numbers.used, visitor=visitor)
+    environment.filters.update({function.__name__: function for function in (*spellings, *shown, *of_messages)})
     return environment
 
 

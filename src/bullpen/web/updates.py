@@ -27,10 +27,12 @@ from bullpen.conversation.events import (
     TurnEvent,
 )
 from bullpen.conversation.running_turn import RunningTurn
+from bullpen.exchange.visible import visible
 from bullpen.file_changes import ChangeRecord
 from bullpen.team.team import colours_of
 from bullpen.text.numbers import spent
 from bullpen.turn_events import Event, Notice, Thinking, TodoList, ToolFinished, ToolStarted
+from bullpen.view.activity import WAITS
 from bullpen.view.answers import answer_key, answered_words
 from bullpen.view.change_reading import ChangeLines, change_line
 from bullpen.view.checks import check_shown
@@ -39,7 +41,6 @@ from bullpen.view.steps import Step, Steps
 from bullpen.view.unanswered import unanswered_turn
 from bullpen.web.growing_markdown import GrowingMarkdown, Growth
 from bullpen.web.templates import rendered
-from bullpen.web.visible import visible
 
 QUICK_CHARACTERS = 4_000
 """A longer message is rendered in a thread, so as not to block the event loop."""
@@ -72,7 +73,7 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
             html = "" if event.state == "done" else await _unanswered(event.turn_id, conversation)
             return _json("ended", turn=event.turn_id, state=event.state, spent=words, html=html)
         case Asked():
-            return _json("step", turn=event.turn_id, key="", html="", finishes=False, doing="waiting for an answer")
+            return _json("step", turn=event.turn_id, key="", html="", finishes=False, doing=WAITS.word)
         case Answered(was_waiting=True):
             return _answered(event)
         case FilesChanged():
@@ -80,7 +81,9 @@ async def update(numbered: Numbered, conversation: Conversation) -> Update | Non
         case Checked(result=result):
             return _json("checked", html=rendered("check.html", one=check_shown(result)))
         case Trouble():
-            return Update("trouble", rendered("problem.html", text=event.text, about=event.about).encode())
+            return Update(
+                "trouble", rendered("problem.html", text=event.text, about=event.about, id=conversation.id).encode()
+            )
         case TroubleOver(about=about):
             return _json("over", about=about)
         case Lagged():
@@ -93,7 +96,7 @@ def live_turn(
     running: RunningTurn, text: GrowingMarkdown, conversation: Conversation, answers: Sequence[Step]
 ) -> Markup:
     """Return a running turn as a page shows it, with who answered what it asked."""
-    steps = [*Steps([*running.steps, *([running.todo] if running.todo else [])]), *answers]
+    steps = [*Steps([*([running.todo] if running.todo else []), *running.steps]), *answers]
     # The page changes the open part as it was sent, so it gets that as text, too.
     said = {"done": Markup("".join(text.done_html)), "open": Markup(text.open_html), "version": text.version}  # noqa: S704
     return rendered("live.html", running=running, steps=steps, **said, **_where(conversation))
@@ -169,9 +172,11 @@ def _step(
     step = steps.add(event)
     if step is None:
         return None
-    key = f"n{number}" if isinstance(event, Notice) else step.key
+    key = f"n{number}" if isinstance(event, Notice) and not event.since else step.key
     html = rendered("step.html", step=step, key=key, turn=turn_id)
     doing = event.name if isinstance(event, ToolStarted) else None
+    if step.attempts and running is not None:
+        doing = running.doing
     finishes = isinstance(event, ToolFinished)
     return _json("step", turn=turn_id, key=key, html=html, finishes=finishes, doing=doing)
 

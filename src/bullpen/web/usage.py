@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import get_args
 
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from starlette.responses import Response
 
 from bullpen.team.team import PALETTE
 from bullpen.text.numbers import money, short_number, used
-from bullpen.view.usage import By, UsageRow, as_table, usage_by_day
+from bullpen.view.usage import By, UsageRow, as_table, member_colors, usage_by_day
 from bullpen.web.requests import hub_of
 from bullpen.web.responses import page
 from bullpen.web.templates import rendered
@@ -23,6 +24,7 @@ MOST_DAYS = 60
 MOST_NAMES = len(PALETTE) - 1
 """Those with a colour of their own; the others are one part of each bar."""
 OTHERS = "others"
+NO_COLORS: Mapping[str, str] = MappingProxyType({})
 LABEL_WIDTH = 44
 LEAST_HEIGHT = 1.0
 
@@ -61,12 +63,14 @@ class UsagePlot(Struct, frozen=True, kw_only=True):
     right: int = WIDTH - RIGHT
 
 
-def plot(days: Mapping[str, Mapping[str, UsageRow]], names: Sequence[str]) -> UsagePlot:
-    """Return the plot of what was used each day; `names` begin with the dearest."""
+def plot(
+    days: Mapping[str, Mapping[str, UsageRow]], names: Sequence[str], own: Mapping[str, str] = NO_COLORS
+) -> UsagePlot:
+    """Return the plot of what was used each day; `names` begin with the dearest, and some have a colour elsewhere."""
     shown = _calendar(list(days))
     is_money = any(row.cost_usd for rows in days.values() for row in rows.values())
     is_estimate = any(row.is_estimate for rows in days.values() for row in rows.values())
-    colors = dict(zip([*names[:MOST_NAMES], *([OTHERS] if names[MOST_NAMES:] else [])], PALETTE, strict=False))
+    colors = _colors(names, own)
     bars = [_together(days.get(day, {}), colors) for day in shown]
     most = max((sum(_amount(row, is_money=is_money) for row in bar.values()) for bar in bars), default=0.0)
     if not most:
@@ -108,8 +112,18 @@ async def usage(request: Request) -> Response:
     table = as_table(by, days)
     # A bar is a day already, so its parts are members.
     parts = days if by != "day" else await hub_of(request).read(usage_by_day, "member")
-    drawn = plot(parts, [row.name for row in as_table("member" if by == "day" else by, parts).rows])
+    own = await hub_of(request).read(member_colors) if by in ("day", "member") else NO_COLORS
+    drawn = plot(parts, [row.name for row in as_table("member" if by == "day" else by, parts).rows], own)
     return page("usage.html", table=table, drawn=drawn, svg=svg_of(drawn), choices=get_args(By))
+
+
+def _colors(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return a colour for each name that is drawn: its own, or, if a dearer one has that, one that nobody has."""
+    shown = names[:MOST_NAMES]
+    taken = {own[name]: name for name in reversed(shown) if own.get(name) in PALETTE}
+    free = (color for color in PALETTE if color not in taken)
+    named = {name: color for color, name in taken.items()}
+    return {name: named.get(name) or next(free) for name in [*shown, *([OTHERS] if names[MOST_NAMES:] else [])]}
 
 
 def _calendar(days: Sequence[str]) -> list[str]:

@@ -103,10 +103,14 @@ class Editor:
                 return message
             self._unread.append(message)
 
-    def leave(self) -> int:
-        """Close our end; return the exit code."""
+    def close(self) -> None:
+        """Close our end."""
         assert self.process.stdin is not None
         self.process.stdin.close()
+
+    def leave(self) -> int:
+        """Close our end; return the exit code."""
+        self.close()
         return self.process.wait(PATIENCE_SECONDS)
 
     def end(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.cli.editor.client import Editor
+from tests.cli.editor.conftest import Script
 
 from bullpen.private_door import Decided, decide
 from bullpen.store.sqlite import SqliteStore
@@ -50,15 +51,19 @@ def test_members_speak_with_their_names_and_one_hands_over_to_the_other(
 def test_turns_that_run_at_once_are_written_one_after_the_other(
     editor: Start, write_team: Write, tmp_path: Path
 ) -> None:
-    slow = [{"say": "one two three four", "chunk": 4, "delay": 0.2}]
-    write_team(max=slow, sarah=slow)
+    def half(name: str, other: str) -> Script:
+        done = {"write_file": {"path": name, "text": ""}}
+        return [{"say": "one two "}, done, {"wait_for": other}, {"say": "three four"}]
+
+    write_team(max=half("max", "sarah"), sarah=half("sarah", "max"))
     one = editor()
     session = one.opened(tmp_path)
 
     written = one.prompt(session, "[NEXT: max & sarah] Go.")
 
     said = ["**max:**\n\none two three four", "**sarah:**\n\none two three four"]
-    assert written in ("\n\n".join(said), "\n\n".join(reversed(said)))
+    # They have changed files, too.
+    assert written.partition("\n\n> ±")[0] in ("\n\n".join(said), "\n\n".join(reversed(said)))
 
 
 def test_a_mode_says_who_is_asked_unless_the_message_does(
@@ -71,10 +76,12 @@ def test_a_mode_says_who_is_asked_unless_the_message_does(
     one.ask("session/set_mode", sessionId=session, modeId="@sarah")
     assert one.prompt(session, "Who?") == "**sarah:**\n\nI am sarah."
     assert one.prompt(session, "@max who?") == "**max:**\n\nI am max."
-    one.ask("session/set_mode", sessionId=session, modeId="@all")
-    assert one.prompt(session, "Who?") == "**max:**\n\nI am max.\n\n**sarah:**\n\nI am sarah."
+    assert one.prompt(session, "Who?") == "**sarah:**\n\nI am sarah."
     one.ask("session/set_mode", sessionId=session, modeId="default")
     assert one.prompt(session, "Who?") == "**sarah:**\n\nI am sarah."
+    one.ask("session/set_mode", sessionId=session, modeId="@all")
+    both = ["**max:**\n\nI am max.", "**sarah:**\n\nI am sarah."]
+    assert one.prompt(session, "Who?") in ("\n\n".join(both), "\n\n".join(reversed(both)))
     code, why = one.refusal("session/set_mode", sessionId=session, modeId="@eve")
     assert (code, why) == (-32603, "There is no mode '@eve'. There are: default, @max, @sarah, @all.")
     one.leave()
@@ -135,9 +142,35 @@ def test_tools_plans_thoughts_and_what_was_used_are_shown(editor: Start, playing
     assert statuses == {edited["toolCallId"]: "completed", ran["toolCallId"]: "failed"}
 
 
+def test_a_cli_that_names_only_the_files_is_shown_with_what_it_changed_also_when_it_is_loaded(
+    editor: Start, playing: Write, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n")
+    edit = {"name": "Edit", "input": {"file_path": str(path)}, "runs": f"echo 'x = 2' > {path}"}
+    ran = {"name": "Bash", "input": {"command": "pytest"}, "output": "2 passed"}
+    playing({"tool": edit}, {"tool": ran}, {"say": "Done."}, cli="codex", may="edit")
+    first = editor()
+    session = first.opened(tmp_path)
+    first.prompt(session, "Go.")
+    diff = {"type": "diff", "path": str(path), "oldText": "x = 1\n", "newText": "x = 2\n"}
+    assert [diff] in [update.get("content") for update in first.updates("tool_call_update")]
+    first.leave()
+
+    again = editor()
+    again.ask("initialize", protocolVersion=1)
+    again.ask("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+
+    assert [call["title"] for call in again.updates("tool_call")] == [f"max: file_change {path}", "max: shell pytest"]
+    edited, tested, changed = again.updates("tool_call_update")
+    assert (edited["status"], tested["status"]) == ("completed", "completed")
+    assert (changed["toolCallId"], changed["content"]) == (edited["toolCallId"], [diff])
+    assert again.written() == "**max:**\n\nDone."
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("Yes", "allowed"), ("In this conversation", "allowed"), ("No", "refused")],
+    [("Yes", "allowed"), ("Yes, for exactly this from now on", "allowed"), ("No, and say why", "refused")],
 )
 def test_a_question_is_answered_in_the_editors_own_dialog(
     editor: Start, playing: Write, tmp_path: Path, name: str, said: str
@@ -156,13 +189,11 @@ def test_a_question_is_answered_in_the_editors_own_dialog(
     kinds = {option["name"]: option["kind"] for option in question["params"]["options"]}
     assert kinds == {
         "Yes": "allow_once",
-        "In this turn": "allow_always",
-        "In this conversation": "allow_always",
-        "Always": "allow_always",
-        "No": "reject_once",
+        "Yes, for exactly this from now on": "allow_always",
+        "No, and say why": "reject_once",
     }
     one.choose(question, name)
-    if name != "In this conversation":
+    if name != "Yes, for exactly this from now on":
         one.choose(one.question(), name)
     one.answer_to(number)
     ended = [one for one in one.updates("tool_call_update") if one["toolCallId"] == call["toolCallId"]]
@@ -180,7 +211,7 @@ def test_a_question_can_be_answered_in_another_door_and_the_first_answer_counts(
 ) -> None:
     monkeypatch.setenv("BULLPEN_HOME", environment["BULLPEN_HOME"])
     monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
-    playing({"ask": "touch a"})
+    playing({"ask": "touch a"}, {"wait_for": str(tmp_path / "go")})
     one = editor()
     session = one.opened(tmp_path)
     number = one.begin_prompt(session, "Go.")
@@ -193,7 +224,10 @@ def test_a_question_can_be_answered_in_another_door_and_the_first_answer_counts(
 
     no = next(choice for choice in item.decision.choices if choice.action == "no")
     decide(token, Decided(action=no.action, given=dict(no.given), by="kim"))
+    # While its turn continues, the editor is told to close the dialog.
+    one.until(lambda message: message.get("method") == "$/cancel_request")
     one.choose(question, "Yes")
+    (tmp_path / "go").touch()
     one.answer_to(number)
 
     back = [message["params"] for message in one.heard if message.get("method") == "$/cancel_request"]
@@ -226,8 +260,8 @@ def test_cancelling_stops_the_agent_and_is_said(editor: Start, write_team: Write
     one.send(method="session/cancel", params={"sessionId": session})
 
     assert one.answer_to(number)["result"]["stopReason"] == "cancelled"
-    assert "`/retry 1`" in one.written()
-    assert "`/skip 1`" in one.written()
+    assert "turn 1 was cancelled. `/retry 1` runs it again." in one.written()
+    assert "`/skip 1`" not in one.written()
 
 
 def test_cancelling_while_an_agent_asks_ends_both(editor: Start, playing: Write, tmp_path: Path) -> None:
@@ -318,12 +352,14 @@ def test_a_team_file_that_nobody_has_agreed_to_is_not_run(editor: Start, write_t
 def test_an_editor_that_closes_in_the_middle_of_a_prompt_loses_nothing(
     editor: Start, write_team: Write, tmp_path: Path, home: Path
 ) -> None:
-    write_team(max="Built. [NEXT: sarah]", sarah=[{"sleep": 1}, {"say": "Looks good."}])
+    write_team(max="Built. [NEXT: sarah]", sarah=[{"wait_for": "go"}, {"say": "Looks good."}])
     one = editor()
     session = one.opened(tmp_path)
     one.begin_prompt(session, "Go.")
     one.until(lambda message: "Built." in str(message))
 
+    one.close()
+    (tmp_path / "go").touch()
     assert one.leave() == 0
     assert stored(home) == ["Go.", "Built. [NEXT: sarah]", "Looks good."]
 
@@ -378,7 +414,7 @@ def test_what_was_begun_in_another_door_comes_to_its_end_without_the_editor(
 ) -> None:
     monkeypatch.setenv("BULLPEN_HOME", environment["BULLPEN_HOME"])
     monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])
-    write_team(max="Hello.", sarah=[{"sleep": 2}, {"say": "Looks good."}])
+    write_team(max="Hello.", sarah=[{"wait_for": "go"}, {"say": "Looks good."}])
     one = editor()
     session = one.opened(tmp_path)
     one.prompt(session, "Go.")
@@ -388,6 +424,8 @@ def test_what_was_begun_in_another_door_comes_to_its_end_without_the_editor(
 
     decide(token, Decided(action="ask", given={"names": "sarah"}, by="kim"))
 
+    one.close()
+    (tmp_path / "go").touch()
     assert one.leave() == 0
     assert stored(home) == ["Go.", "Hello.", "Looks good."]
 

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.editor.client import Editor
 
 from bullpen.store.sqlite import SqliteStore
+from bullpen.team.trust import Trust
 
 Start = Callable[..., Editor]
 Write = Callable[..., Path]
@@ -18,9 +19,9 @@ Write = Callable[..., Path]
 def company(tmp_path: Path, playing: Write) -> Callable[..., Path]:
     """Write a team whose only agent is the team of the shop."""
 
-    def write(*script: dict[str, object], more: str = "") -> Path:
+    def write(*script: dict[str, object], more: str = "", db: Path | None = tmp_path / "shop.db") -> Path:
         inner = playing(*script, more=more)
-        command = [sys.executable, "-m", "bullpen", "acp", str(inner), "--trust", "--db", str(tmp_path / "shop.db")]
+        command = [sys.executable, "-m", "bullpen", "acp", str(inner), "--trust", *(["--db", str(db)] if db else [])]
         team = tmp_path / "company" / "team.toml"
         team.parent.mkdir()
         team.write_text(
@@ -62,8 +63,8 @@ def test_two_teams_have_one_conversation_each(
     assert answer == ("max", "Built.")
 
 
-# The protocol has no words for a refusal: the outer bullpen sends them in another prompt, and the script asks again.
-@pytest.mark.parametrize("names", [["Yes"], ["No", "Yes"]])
+# The protocol has no words for a refusal; but the inner bullpen says something after it, and that is its answer.
+@pytest.mark.parametrize("names", [["Yes"], ["No, and say why"]])
 def test_what_a_member_of_the_inner_team_asks_is_asked_outside(
     editor: Start, company: Callable[..., Path], tmp_path: Path, names: list[str]
 ) -> None:
@@ -81,7 +82,7 @@ def test_what_a_member_of_the_inner_team_asks_is_asked_outside(
     with SqliteStore(tmp_path / "shop.db") as store:
         [conversation] = store.conversations()
         answers = [one.answer.verdict for one in store.approvals(conversation.id) if one.answer]
-    assert answers == [name.lower() for name in names]
+    assert answers == [name.lower().partition(",")[0] for name in names]
 
 
 def test_cancelling_outside_cancels_inside_and_both_are_stored(
@@ -99,3 +100,51 @@ def test_cancelling_outside_cancels_inside_and_both_are_stored(
     with SqliteStore(tmp_path / "shop.db") as store:
         [conversation] = store.conversations()
         assert store.turn(conversation.id, "1").state == "cancelled"
+
+
+def test_the_inner_team_has_a_data_folder_of_its_own(
+    editor: Start, company: Callable[..., Path], tmp_path: Path, home: Path
+) -> None:
+    company({"say": "Built."}, db=None)
+    one = editor("company/team.toml", "--trust")
+    session = one.opened(tmp_path / "company")
+    one.prompt(session, "Build the login.")
+    one.leave()
+
+    # BULLPEN_HOME is not passed on, so this is the usual folder.
+    folder = home / ".local" / "share" / "bullpen"
+    assert [path.name for path in folder.iterdir()] == ["within"]
+    assert [speaker for speaker, _ in said(folder / "within" / "1" / "conversations.db")] == ["kim", "max"]
+    assert list(json.loads((folder / "within" / "1" / "trusted.json").read_bytes())) == [str(tmp_path / "team.toml")]
+    assert list(json.loads((home / "data" / "trusted.json").read_bytes())) == [str(tmp_path / "company" / "team.toml")]
+
+
+def test_what_a_person_has_agreed_to_is_known_to_the_inner_team(
+    editor: Start, company: Callable[..., Path], tmp_path: Path, home: Path
+) -> None:
+    team = company({"say": "Built."}, db=None)
+    team.write_text(team.read_text(encoding="utf-8").replace('"--trust"', '"--as", "kim"'), encoding="utf-8")
+    inner = tmp_path / "team.toml"
+    Trust(home / ".local" / "share" / "bullpen" / "trusted.json").remember(inner, inner.read_text(encoding="utf-8"))
+    one = editor("company/team.toml", "--trust")
+
+    written = one.prompt(one.opened(tmp_path / "company"), "Build the login.")
+
+    assert written.startswith("**shop:**\n\n**max:**\n\nBuilt.")
+    one.leave()
+
+
+def test_the_inner_team_cannot_have_a_database_of_the_person(
+    editor: Start, company: Callable[..., Path], tmp_path: Path
+) -> None:
+    with SqliteStore(tmp_path / "mine.db"):
+        pass
+    company({"say": "Built."}, db=tmp_path / "mine.db")
+    one = editor("company/team.toml", "--trust")
+
+    written = one.prompt(one.opened(tmp_path / "company"), "Build the login.")
+
+    assert "may be a database of yours: no team within an agent has made it." in written
+    one.leave()
+    with SqliteStore(tmp_path / "mine.db") as store:
+        assert list(store.conversations()) == []

@@ -21,7 +21,7 @@ def test_the_sdk_follows_a_whole_conversation(playing: Write, tmp_path: Path, en
     playing(
         {"think": "Hm."},
         {"todo": [{"text": "build", "completed": False}]},
-        {"tool": {"name": "Edit", "input": EDIT, "output": "ok"}},
+        {"tool": {"name": "Read", "input": {"file_path": "a.py"}, "output": "x = 1"}},
         {"ask": "touch a"},
         {"say": "Done. [NEXT: sarah]"},
         {"usage": {"input": 100, "output": 20, "cached": 3}, "cost": 0.01},
@@ -52,7 +52,7 @@ def test_the_sdk_follows_a_whole_conversation(playing: Write, tmp_path: Path, en
 
     [(call, options)] = client.questions
     assert call.title == "max: touch a"
-    assert [option.kind for option in options] == ["allow_once", *["allow_always"] * 3, "reject_once"]
+    assert [option.kind for option in options] == ["allow_once", "allow_always", "reject_once"]
 
 
 async def _soon(client: Watching, kind: str) -> list[Any]:
@@ -76,7 +76,7 @@ def test_the_sdk_sees_thoughts_plans_calls_with_diffs_and_answers(
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         await connection.prompt(session_id=session, prompt=[acp.text_block("Go.")])
 
-    client = play(tmp_path, environment, story, answers="No")
+    client = play(tmp_path, environment, story, answers="No, and say why")
 
     assert [update.content.text for update in client.of("agent_thought_chunk")] == ["Hm."]
     assert client.of("plan")[0].entries[0].content == "max: build"
@@ -117,7 +117,7 @@ def test_all_that_is_sent_is_in_the_schema_and_nothing_else_is(
     session = one.opened(tmp_path)
     one.ask("session/set_mode", sessionId=session, modeId="@max")
     number = one.begin_prompt(session, "Go.")
-    one.choose(one.question(), "In this turn")
+    one.choose(one.question(), "Yes, for exactly this from now on")
     one.answer_to(number)
     one.prompt(session, "/who")
     one.ask("session/list")

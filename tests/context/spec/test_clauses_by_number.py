@@ -162,7 +162,8 @@ CLAUDE_ENDS = {"type": "result", "subtype": "success", "is_error": False, "resul
 CLAUDE_ARGUMENTS = [
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json"),
     *("--verbose", "--include-partial-messages", "--permission-mode", "dontAsk"),
-    *("--setting-sources", "user", "--disallowedTools", "Edit,Write,NotebookEdit"),
+    *("--setting-sources", "user", "--disallowedTools"),
+    "Edit,Write,NotebookEdit,EnterWorktree,ExitWorktree,Agent(isolation:*)",
 ]
 
 
@@ -252,7 +253,7 @@ def test_260_codex_gets_one_inline_text_and_json_is_for_its_output(stand_in: Sta
 
     assert run.arguments == [
         *("exec", "--json", "--skip-git-repo-check", "-c", 'shell_environment_policy.inherit="core"'),
-        *("--sandbox", "read-only", "-"),
+        *("-c", "project_doc_max_bytes=0", "--sandbox", "read-only", "-"),
     ]
     assert run.stdin == "[SYSTEM]\nYou are Max\n\n[MESSAGE]\nHello"
     assert run.reply == "ok"
@@ -375,7 +376,8 @@ def whole_context(manager: ContextManager) -> list[PromptContextMessage]:
 def test_what_is_constant_in_the_text_is_as_much_work_for_ten_thousand_messages_as_for_ten(
     work: Callable[[ContextManager], Any],
 ) -> None:
-    work(manager_of(10))  # what is imported or compiled for the first time does not count
+    # What is imported or compiled for the first time does not count, and Python 3.12 counts nothing the first time.
+    steps_of(lambda: work(manager_of(10)))
 
     small, large = manager_of(10), manager_of(10_000)
 

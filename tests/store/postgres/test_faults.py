@@ -56,7 +56,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kill_9() -> None:
     told: list[str] = []
     for life in range(KILLS):
         child = Child(partial(talk, url, life))
-        written = child.kill(after_lines=chance.randrange(MOST_LINES), seconds=chance.uniform(0.0, 0.01))
+        written = child.kill(after_lines=chance.randrange(MOST_LINES))
         told += written.decode().splitlines()
 
     with PostgresStore(url) as store:
@@ -102,7 +102,7 @@ def test_the_lock_of_a_killed_owner_is_free_at_once(monkeypatch: pytest.MonkeyPa
         child = Child(own)
         assert os.read(child.output, 100) == b"owned\n"
         assert store.is_locked(OWNER) is True
-        child.kill(after_lines=0, seconds=0)
+        child.kill(after_lines=0)
         wait_for(lambda: store.is_locked(OWNER) is False)
         assert store.claim("c", OTHER, is_alive=lambda owner: bool(store.is_locked(owner)))
         assert store.is_locked(OWNER) is None

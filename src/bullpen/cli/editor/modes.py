@@ -5,6 +5,7 @@ from typing import Any
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.team.team import EVERYONE, Team
+from bullpen.view.addressees import WHO_ANSWERS
 
 DEFAULT = "default"
 """As in every other door. Programs that choose a mode by themselves know this name."""
@@ -12,7 +13,7 @@ DEFAULT = "default"
 
 def modes_of(team: Team, current: str) -> dict[str, Any]:
     """Return the modes of a team, as an editor is told."""
-    offered = [{"id": DEFAULT, "name": "Team", "description": "Who spoke to you last answers, else who leads the team"}]
+    offered = [{"id": DEFAULT, "name": "Team", "description": WHO_ANSWERS}]
     for agent in team.agents:
         about = f"Ask {agent.name}{f' ({agent.role})' if agent.role else ''}"
         offered.append({"id": f"@{agent.name}", "name": agent.name, "description": about})
@@ -30,6 +31,7 @@ def check_mode(team: Team, mode: str) -> None:
 
 def addressed(conversation: Conversation, text: str, mode: str, sender: str | None) -> str:
     """Return a message with whom the mode asks, unless it names somebody itself."""
-    if mode == DEFAULT or not conversation.route_of(text, sender=sender).reason:
+    route = conversation.route_of(text, sender=sender)
+    if mode == DEFAULT or not route.reason:
         return text
-    return f"{text}\n\n[NEXT: {mode.removeprefix('@')}]"
+    return f"{text}\n\n[NEXT: {', '.join([mode.removeprefix('@'), *route.added])}]"

@@ -15,8 +15,17 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.viewer import Follower
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Answered, Asked, ConversationEvent, Lagged, TurnBegan, TurnEnded
+from bullpen.conversation.events import (
+    Answered,
+    Asked,
+    ConversationEvent,
+    FilesChanged,
+    Lagged,
+    TurnBegan,
+    TurnEnded,
+)
 from bullpen.errors import BullpenError, NothingRuns
+from bullpen.messages import ConversationMessage
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
 from bullpen.text.clean import clean_text
@@ -25,13 +34,17 @@ from bullpen.turn_events import Usage
 from bullpen.view.commands import COMMANDS, is_command_line, run_command, typed_choice
 from bullpen.view.decisions import ASK, Decision
 from bullpen.view.messages import plain_messages
+from bullpen.view.replay import changed_files, replayed_turn
 from bullpen.view.state import conversation_view
 
 MOST_REPLAYED = 1_000
 """Messages that an editor is shown of a conversation that it loads, the latest."""
+MOST_WITH_TOOLS = 50
+"""Of these, the latest, those before which it is shown what their agents did."""
 PAGE = 100
 BUSY = "The team still answers your last message. Wait for that, or cancel it; commands such as /tell work meanwhile."
 LEAVE = "Close this thread in your editor. Everything is stored."
+OTHERS = "Begin a new thread in your editor, or open an earlier one in its list. This one is kept."
 STILL_OPEN = "The question is still open. Answer it in another terminal with bullpen inbox, or stop the turn here."
 
 
@@ -62,7 +75,7 @@ class EditorSession:
         self._doing = asyncio.Lock()
         self._written = io.StringIO()
         show = Show(StreamPage(self._written), Colours(None, on=False), self._decisions, in_chat=True)
-        self._lines = ChatLines(conversation, show, sender, db, self._addressed)
+        self._lines = ChatLines(conversation, show, sender, db, self._addressed, OTHERS)
         self._sending = ""
         """The message that is being said."""
         self._seen: Sequence[Decision] = ()
@@ -98,6 +111,8 @@ class EditorSession:
             await self._send(*self._updates.note(f"({counted(first, 'earlier message')}: {way})"))
         while messages := await self.conversation.read(plain_messages, after=first, limit=PAGE):
             for shown in messages:
+                if shown.sequence > self.conversation.message_count - MOST_WITH_TOOLS:
+                    await self._replay_tools(shown.message)
                 await self._send(*self._updates.message(shown.message))
                 for turn in shown.unanswered:
                     await self._send(*self._updates.note(f"{turn.member}: {turn.heading}"))
@@ -105,6 +120,10 @@ class EditorSession:
         for asked in self.conversation.approvals.open.values():
             self._ask(asked)
         await self._send_decisions()
+
+    async def _replay_tools(self, reply: ConversationMessage) -> None:
+        if (turn := await self.conversation.read(replayed_turn, reply)) is not None:
+            await self._send(*self._updates.replayed(turn))
 
     async def prompt(self, text: str) -> dict[str, Any]:
         """Do what a person typed, and return when nobody works any more. A message waits for no other one."""
@@ -212,6 +231,9 @@ class EditorSession:
                 self._ask(event)
             case Answered(turn_id=turn_id, question=question):
                 self._take_back(turn_id, question)
+            case FilesChanged(record=record) if self._updates.lacks_lines(record.turn_id):
+                files = await self.conversation.read(changed_files, record.turn_id)
+                await self._send(*self._updates.changed(record.turn_id, files))
             case TurnEnded(turn_id=turn_id):
                 for asking, question in list(self._dialogs):
                     if asking == turn_id:
@@ -241,11 +263,16 @@ class EditorSession:
             return
         try:
             await run_command(typed_choice(choice), self.conversation, self._sender)
+            if choice.begins:
+                # A dialog of an editor has no place for words.
+                await self._send(*self._updates.note(f"Say why: /tell {decision.member} …"))
         except BullpenError as error:
             await self._send(*self._updates.note(f"! {error}"))
 
     def _take_back(self, turn_id: str, question: str) -> None:
         """Close a dialog: somebody answered in another door, or the agent does not wait any more."""
+        # The last one stays, so that what is typed to it late is not taken for a message.
+        self._seen = [one for one in self._seen if (one.turn, one.question) != (turn_id, question)] or self._seen
         if (number := self._dialogs.pop((turn_id, question), None)) is not None:
             self._client.take_back(number)
 

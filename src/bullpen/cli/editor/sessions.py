@@ -16,7 +16,7 @@ from bullpen.config import depth
 from bullpen.database import SharedDatabase
 from bullpen.errors import BullpenError, NotTrusted
 from bullpen.team.file import LoadedTeam, load_team, team_path
-from bullpen.team.trust import Trust
+from bullpen.team.trust import Trust, settings_marks
 from bullpen.view.listing import ConversationSummary, all_conversations, conversation_summary
 
 MOST_DEPTH = 3
@@ -131,11 +131,13 @@ class Sessions:
                 f"{file} is a member of a team that is a member of a team, and so on, {depth()} times: is it its own?"
             )
         loaded, known = load_team(file), Trust()
-        if not known.knows(loaded.path, loaded.text):
-            if not self._options.trust:
-                way = f"To read what it runs, and to agree, run this in a terminal: bullpen chat {loaded.path}"
-                raise NotTrusted(loaded.path, way)
-            known.remember(loaded.path, loaded.text)
+        persons = known if self._options.trusted is None else Trust(self._options.trusted)
+        is_known = known.knows(loaded.path, loaded.text) or persons.knows(loaded.path, loaded.text)
+        if not is_known and not self._options.trust:
+            way = f"To read what it runs, and to agree, run this in a terminal: bullpen chat {loaded.path}"
+            raise NotTrusted(loaded.path, way)
+        if self._options.trust:
+            known.remember(loaded.path, loaded.text, settings_marks(loaded.team, loaded.root))
         return loaded
 
     async def _database(self) -> SharedDatabase:

@@ -13,6 +13,8 @@ class EditorOptions(Struct, frozen=True, kw_only=True):
     sender: str | None
     trust: bool
     db: Path | None
+    trusted: Path | None = None
+    """Another file that says which team files a person has agreed to run. It is only read."""
 
 
 class NewSession(Struct, rename="camel"):

@@ -48,6 +48,20 @@ def call_ended(call: str, step: Step, folder: str) -> Update:
     }
 
 
+def call_changed(call: str, step: Step, changed: Mapping[str, FileDiff], folder: str) -> Update | None:
+    """Return what a call has really changed, if its CLI names only the files; None if nothing is known."""
+    named = [_path(folder, path) for path in (*(file.path for file in step.edits), *step.changed_files)]
+    blocks = [block for path in dict.fromkeys(named) if path in changed for block in _diffs([changed[path]], folder)]
+    if not blocks:
+        return None
+    return {"sessionUpdate": "tool_call_update", "toolCallId": call, "kind": "edit", "content": blocks}
+
+
+def lacks_lines(step: Step) -> bool:
+    """Return whether a call says which files it changed, and not what in them."""
+    return bool(step.edits or step.changed_files) and not any(row for file in step.edits for row in file.rows)
+
+
 def plan_of(plans: Mapping[str, tuple[str, Iterable[TodoItem]]]) -> Update:
     """Return what all running agents have planned: an editor shows one plan."""
     entries = [

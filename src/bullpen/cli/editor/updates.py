@@ -4,13 +4,13 @@ An editor knows one agent, and shows one text after the other. So of turns that 
 and what each of the others says is written as soon as it ends; what they do is shown at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from bullpen.cli.editor.questions import answered_update
-from bullpen.cli.editor.tool_calls import Update, call_began, call_ended, plan_of
+from bullpen.cli.editor.tool_calls import Update, call_began, call_changed, call_ended, lacks_lines, plan_of
 from bullpen.conversation.events import (
     Answered,
     Checked,
@@ -30,10 +30,12 @@ from bullpen.team.team import Team
 from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem, ToolStarted, Usage
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, check_light, check_line
+from bullpen.view.diff import FileDiff
 from bullpen.view.happened import happened
 from bullpen.view.messages import kind_words, was_streamed
+from bullpen.view.replay import ReplayedTurn
 from bullpen.view.state import Spent
-from bullpen.view.steps import Steps
+from bullpen.view.steps import Step, Steps
 from bullpen.view.unanswered import ENDED
 
 US = ""
@@ -70,6 +72,8 @@ class Updates:
         self._speaker: str | None = None
         """Who has written the last text; None: nobody yet."""
         self._plans: dict[str, tuple[str, tuple[TodoItem, ...]]] = {}
+        self._lineless: dict[str, list[tuple[str, str, Step]]] = {}
+        """Calls by their turns, each with its folder, that name the files they changed, and no lines."""
 
     def of(self, event: ConversationEvent) -> Iterator[Update]:
         """Yield what an editor is told of an event."""
@@ -90,6 +94,7 @@ class Updates:
             case Lagged(missed=0):
                 # How they continue may be lost. What they say is shown when it is complete.
                 self._turns.clear()
+                self._lineless.clear()
                 self._live = ""
             case Renamed(title=title):
                 yield {"sessionUpdate": "session_info_update", "title": title}
@@ -108,6 +113,23 @@ class Updates:
                 yield from self._write(message.speaker.role_name, message.content)
             case _:
                 yield from self.note(message.content)
+
+    def replayed(self, turn: ReplayedTurn) -> Iterator[Update]:
+        """Yield the calls of a turn that is over, each with what came of it."""
+        again = _Turn(turn.member)
+        for event in turn.calls:
+            yield from self._event(turn.turn, again, event)
+        yield from self.changed(turn.turn, turn.changed)
+
+    def lacks_lines(self, turn_id: str) -> bool:
+        """Return whether a call of a turn was shown without the lines that it changed."""
+        return turn_id in self._lineless
+
+    def changed(self, turn_id: str, files: Mapping[str, FileDiff]) -> Iterator[Update]:
+        """Yield what calls of a turn have really changed that were shown without."""
+        for call, folder, step in self._lineless.pop(turn_id, ()):
+            if (update := call_changed(call, step, files, folder)) is not None:
+                yield update
 
     def note(self, text: str) -> Iterator[Update]:
         """Yield something that bullpen says, set apart from what agents say."""
@@ -140,9 +162,13 @@ class Updates:
                 yield call_began(call, turn.member, step, event, folder)
             case "tool":
                 yield call_ended(call, step, folder)
+                if lacks_lines(step):
+                    self._lineless.setdefault(turn_id, []).append((call, folder, step))
             case "plan":
                 self._plans[turn_id] = (turn.member, step.items)
                 yield plan_of(self._plans)
+            case "notice" if step.attempts > 1:
+                pass
             case "notice":
                 yield from self.note(f"{turn.member}: {step.output}")
             case _:
@@ -186,7 +212,8 @@ class Updates:
         for event in turn.later:
             yield from self._say(turn, event)
         if ended.state != "done":
-            yield from self.note(f"{turn.member}: turn {ended.turn_id} {ENDED[ended.state]}.")
+            again = f" `/retry {ended.turn_id}` runs it again." if ended.state == "cancelled" else ""
+            yield from self.note(f"{turn.member}: turn {ended.turn_id} {ENDED[ended.state]}.{again}")
         if ended.turn_id == self._live:
             yield from self._follow_next()
         if self._plans.pop(ended.turn_id, None) is not None:

@@ -82,6 +82,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield safe_line(f"by        {explanation.stand_in}, in the role of {explanation.member}")
     if explanation.session is not None:
         yield safe_line(f"session   {explanation.in_session}")
+    if explanation.rules:
+        yield safe_line(f"rules     {explanation.rules}")
     if turn is None:
         return
     for decision in explanation.decisions:
@@ -170,6 +172,8 @@ def prompt_lines(explanation: Explanation) -> Iterator[str]:
     )
     if explanation.summed_up:
         yield explanation.summed_up
+    if explanation.rules:
+        yield f"rules: {explanation.rules}"
     if explanation.session is not None:
         yield f"session: {explanation.in_session}"
     if explanation.known:

@@ -4,8 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,22 +15,24 @@ from bullpen.cli.plain.transcript import Show
 from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.cli.signals import INTERRUPTED_EXIT, LEAVING, handling
 from bullpen.cli.viewer import following, greet, show_state, status_of
+from bullpen.clock import monotonic, sleep
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, TurnEvent
 from bullpen.team.team import Team
 from bullpen.terminal.colors import Colours, wants_colours
 from bullpen.terminal.input_area import InputArea
 from bullpen.terminal.input_history import InputHistory, history_of
-from bullpen.terminal.keys import Key, KeyReader, Pressed
+from bullpen.terminal.keys import ESCAPE_SECONDS, Key, KeyReader, Pressed, Typed
 from bullpen.terminal.line_editor import Complete, LineEditor
 from bullpen.terminal.notifier import Notifier
 from bullpen.terminal.raw_mode import RawTerminal
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
-from bullpen.view.addressees import addressees
+from bullpen.view.activity import ACTIVITIES
 from bullpen.view.attention import attention
 from bullpen.view.completion import names_of, options_for
-from bullpen.view.decisions import Decision
+from bullpen.view.decisions import STOP, Choice, Decision
+from bullpen.view.shown_cards import SETTLED_SECONDS, ShownCards
 from bullpen.view.state import conversation_view
 
 TWICE_SECONDS = 2.0
@@ -70,11 +71,13 @@ class TerminalChat:
             repeats_people=False,
         )
         self._lines = ChatLines(conversation, self._show, sender, db)
+        self._db = db
         self._terminal = RawTerminal(sys.stdin.fileno())
         self._keys = KeyReader()
-        self._begun: list[Decision] = []
-        """What agents asked when the line was begun."""
-        self._sent: asyncio.Queue[tuple[str, list[Decision]]] = asyncio.Queue()
+        self._cards = ShownCards()
+        self._begun: Sequence[Decision] = ()
+        """What the person had read that waits for an answer when they began the line."""
+        self._sent: asyncio.Queue[Callable[[], Awaitable[bool]]] = asyncio.Queue()
         self._left = asyncio.Event()
         self._interrupted_at = -TWICE_SECONDS
         self._tasks: set[asyncio.Task[None]] = set()
@@ -102,14 +105,24 @@ class TerminalChat:
     async def _greet(self, *, is_resumed: bool) -> None:
         if is_resumed:
             await show_state(self._conversation, self._show)
-        greet(self._conversation, self._show)
-        self._area.draw()
+        await greet(self._conversation, self._show, self._db)
+        self._show_cards()
 
     def _tell(self, event: ConversationEvent) -> None:
         self._show.tell(event)
         if not isinstance(event, TurnEvent):
             # Those come by the hundred, and the status is renewed every second anyway.
             self._show_status()
+            # After the keys that were pressed before this was written: they are read in the next round of the loop.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._show_cards)
+
+    def _show_cards(self) -> None:
+        """Note what is written now that keys can answer."""
+        self._cards.show(self._show.asked())
+        self._draw()
+        if self._cards.first is not None and not self._cards.is_settled:
+            asyncio.get_running_loop().call_later(SETTLED_SECONDS, self._draw)
 
     def _read(self) -> None:
         """Take what was typed."""
@@ -121,11 +134,17 @@ class TerminalChat:
             # The terminal is gone.
             self._leave(LEAVING[signal.SIGHUP])
             return
-        for key in self._keys.feed(data):
+        self._take(self._keys.feed(data))
+        if self._keys.may_be_escape:
+            asyncio.get_running_loop().call_later(ESCAPE_SECONDS, lambda: self._take(self._keys.flush()))
+
+    def _take(self, keys: Iterable[Key]) -> None:
+        for key in keys:
             if key in (Pressed("focus in"), Pressed("focus out")):
                 self._notifier.is_in_front = key == Pressed("focus in")
                 continue
             self._notifier.key_pressed()
+            self._interrupted_at = -TWICE_SECONDS
             if key == Pressed("end of input"):
                 self._end_of_input()
             elif key == Pressed("redraw"):
@@ -136,43 +155,58 @@ class TerminalChat:
 
     def _edit(self, key: Key) -> None:
         if not self._editor.text:
-            self._begun = self._show.questions()
+            self._begun = self._cards.settled
+            if (choice := self._cards.choice(_card_key(key))) and (card := self._cards.first):
+                self._choose(choice, card)
+                return
         if (text := self._editor.press(key)) is not None:
-            self._submit(text)
+            begun = self._begun
+            self._history.add(text)
+            self._submit(text, lambda: self._lines.take(text, begun))
+
+    def _choose(self, choice: Choice, card: Decision) -> None:
+        """Answer what a card asks, or begin an answer that needs words."""
+        if choice.begins:
+            self._editor.put(choice.begins)
+        else:
+            self._submit(f"{choice.key} {choice.label}", lambda: self._lines.choose(choice, card))
 
     def _draw(self) -> None:
-        """Draw the line, and who would be asked by what is in it."""
-        asked = addressees(self._conversation, self._editor.text, self._sender)
-        self._area.draw(hint="" if asked is None else safe_line(asked.line))
+        """Draw the line, and what Enter does with it; where nothing is written, what keys answer."""
+        if self._editor.text:
+            hint = self._lines.line(self._editor.text, self._begun)
+        else:
+            hint = self._cards.first.keys if self._cards.first is not None and self._cards.is_settled else ""
+        self._area.draw(hint=safe_line(hint))
 
-    def _submit(self, text: str) -> None:
+    def _submit(self, text: str, does: Callable[[], Awaitable[bool]]) -> None:
         self._show.interrupt()
         self._area.leave(keep=wrapped(self._prompt + text.replace("\n", "\n… "), self._area.columns, ""))
-        self._history.add(text)
-        self._sent.put_nowait((text, self._begun))
+        self._sent.put_nowait(does)
 
     async def _send(self) -> None:
         """Do what was sent, in order. What could not be said goes back into the line, unless the next one is begun."""
         while True:
-            text, begun = await self._sent.get()
-            await self._lines.take(text, begun)
+            does = await self._sent.get()
+            await does()
             if self._lines.unsent and not self._editor.text:
+                self._begun = self._cards.settled
                 self._editor.put(self._lines.unsent)
             if self._lines.wants_to_leave:
                 self._leave(0)
             self._area.status(status_of(self._conversation))
-            self._area.draw()
+            self._show_cards()
 
     async def _keep_status(self) -> None:
         while True:
-            await asyncio.sleep(STATUS_SECONDS)
+            await sleep(STATUS_SECONDS)
             self._show_status()
 
     def _show_status(self) -> None:
         """Show who is working, and tell a person who looks elsewhere that it is their turn."""
         self._area.status(status_of(self._conversation))
         waits = attention(conversation_view(self._conversation), self._sender)
-        self._notifier.show(waits.count, waits.text)
+        self._notifier.show(ACTIVITIES[waits.activity].sign, waits.count, waits.text)
 
     def _end_of_input(self) -> None:
         """Leave on Ctrl-D, as shells do: only from an empty line."""
@@ -184,8 +218,8 @@ class TerminalChat:
             self._leave(0)
 
     def _interrupt(self) -> None:
-        """Cancel the running turns on Ctrl-C; leave if it comes twice."""
-        now = time.monotonic()
+        """Cancel the running turns on Ctrl-C; leave if it comes twice with no other key between."""
+        now = monotonic()
         if now - self._interrupted_at < TWICE_SECONDS:
             self._leave(INTERRUPTED_EXIT)
             return
@@ -222,6 +256,17 @@ class TerminalChat:
         self._terminal.enter()
         self._area.forget()
         self._area.draw()
+
+
+def _card_key(key: Key) -> str:
+    """Return what a key is called on cards; nothing, if it was pasted."""
+    match key:
+        case Typed(text=text, is_pasted=False):
+            return text
+        case Pressed(name="escape"):
+            return STOP
+        case _:
+            return ""
 
 
 def _write_to_terminal(text: str) -> None:

@@ -25,6 +25,7 @@ from bullpen.conversation.events import (
     Lagged,
     Offered,
     Paused,
+    ProgramsChanged,
     Queued,
     Reordered,
     Said,
@@ -47,9 +48,10 @@ from bullpen.terminal.page import Page
 from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import NARROWEST, wrapped
 from bullpen.text.numbers import clock
+from bullpen.view.activity import FAILED, Light
 from bullpen.view.answers import answered_words
 from bullpen.view.changes import change_summary, record_words
-from bullpen.view.checks import SIGNS, Light, check_light, check_line
+from bullpen.view.checks import SIGNS, check_light, check_line
 from bullpen.view.decisions import ASK, Choice, Decision, Kind
 from bullpen.view.happened import happened
 from bullpen.view.messages import kind_words
@@ -96,12 +98,12 @@ class Show:
         """The keys of decisions that have come up and are not written yet."""
         self._refused: set[str] = set()
         """What was answered with no without people, as it was written."""
-        self._questions: set[tuple[Kind, str]] = set()
-        """The keys of the questions that are written."""
+        self._written: set[tuple[Kind, str]] = set()
+        """The keys of the decisions that are written."""
 
-    def questions(self) -> list[Decision]:
-        """Return the questions that are written here and still open."""
-        return [one for one in self._decisions() if one.key in self._questions]
+    def asked(self) -> list[Decision]:
+        """Return what is written here, still open, and answered with a key."""
+        return [one for one in self._decisions() if one.key in self._written and one.choices and one.choices[0].key]
 
     def tell(self, event: ConversationEvent) -> None:
         """Write one event, and what a person is asked to decide, if this is the moment for it."""
@@ -158,7 +160,7 @@ class Show:
     def unanswered(self, turn: UnansweredTurn) -> None:
         """Write a turn that ended without a reply: how it ended, what it did, and what it had said."""
         who = self._colours.member(turn.member, safe_line(turn.member))
-        self._block(f"\n{who}  {self._colours.paint(safe_line(f'{turn.heading} · {clock(turn.at)}'), 'dim')}\n")
+        self._block(f"\n{who}  {self._colours.paint(safe_line(f'{turn.signed} · {clock(turn.at)}'), 'dim')}\n")
         for line in turn.done:
             self.note(f"{INDENT}{line}")
         if turn.said:
@@ -166,20 +168,23 @@ class Show:
 
     def decision(self, decision: Decision) -> None:
         """Write what a person is asked to decide, and in a chat what they can type."""
+        self._written.add(decision.key)
         match decision.kind:
             case "failed" | "trouble":
-                self.note(f"! {decision.text}", "red")
+                self.note(f"{FAILED.sign} {decision.text}", "red")
             case "paused":
                 self.note(f"‖ Paused: {decision.text}", "yellow")
             case "held":
                 self.note(f"‖ {decision.text}", "yellow")
-            case "missed" | "allow" | "conflict" | "pick" | "budget":
+            case "missed" | "allow" | "conflict" | "pick" | "budget" | "programs":
                 self.note(f"? {decision.text}", "yellow")
             case "question":
-                self._questions.add(decision.key)
                 self.interrupt()
                 self.note(f"? {decision.text}", "yellow")
                 self.text("".join(f"{INDENT}{line}\n" for line in decision.shown.splitlines()))
+                # The sentence above it may have left the screen.
+                if decision.length:
+                    self.note(f"? {decision.length}", "yellow")
         if self._in_chat:
             self.table(map(_choice_row, decision.choices), "yellow", INDENT)
         elif decision.kind == "missed":
@@ -245,6 +250,8 @@ class Show:
                 return {("allow", turn.id)}
             case Conflicted(turn_id=turn_id):
                 return {("conflict", turn_id)}
+            case ProgramsChanged(turn_id=turn_id):
+                return {("programs", turn_id)}
             case Unapproved(turn_id=turn_id):
                 return {("review", turn_id)}
             case Unpicked(round=key):
@@ -414,11 +421,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _choice_row(choice: Choice) -> tuple[str, str]:
-    """Return what can be typed, and what it does. A hand-over is one key: Enter or y, or only y."""
+    """Return the key of a choice with its label, and what can be typed instead; else that, and what it does."""
     if choice.key:
-        return choice.key, f"{choice.purpose} (or {choice.typed})"
-    is_first = choice.given.get("scope", "once") == "once"
-    key = " (or just y)" if choice.is_risky and is_first else ""
-    if choice.action in ("ask", "no") and not choice.is_risky:
-        key = " (or just press Enter, or y)" if choice.action == "ask" else " (or just n)"
-    return choice.typed, f"{choice.purpose}{key}"
+        return f"{choice.key} {choice.label}", choice.typed
+    return choice.typed, choice.purpose

@@ -14,6 +14,7 @@ from bullpen.turn_events import Event, TextDelta, Thinking, TodoItem
 from bullpen.view.diff import SIGNS
 from bullpen.view.messages import was_streamed
 from bullpen.view.steps import Step, Steps
+from bullpen.view.unanswered import ended_activity
 
 THINKING = "  ~ "
 MOST_THOUGHT = 100
@@ -135,6 +136,9 @@ class TurnView:
                 self._plan = step.items
                 items = (f"{'☑' if item.done else '☐'} {safe_line(item.text)}" for item in step.items)
                 self._line("  ".join(items), "dim")
+            case "notice" if step.attempts > 1:
+                # A line that is written cannot count; the status does.
+                pass
             case "notice":
                 self._line(f"· {cut(safe_line(step.output), 2 * MOST_THOUGHT)}", "yellow")
             case _:
@@ -162,7 +166,7 @@ class TurnView:
             to = ", ".join(routing.resolved_addressees) if routing else ""
             yield f"#{self._said.sequence}" + (f" → {safe_line(to)}" if to else "")
         elif ended.state != "done":
-            yield f"✗ {ended.state}"
+            yield f"{ended_activity(ended.state).sign} {ended.state}"
         yield duration(ended.seconds)
         yield used_by(ended.usage)
         if changed := self._steps.changed_files:

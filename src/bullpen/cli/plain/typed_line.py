@@ -15,12 +15,13 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.database import Database
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted, local_time
+from bullpen.view.addressees import WHO_ANSWERS
 from bullpen.view.command_arguments import Member, Nothing, Text
-from bullpen.view.commands import COMMANDS, WHILE_IT_WORKS, Typed, help_lines, run_command, typed_choice
-from bullpen.view.decisions import Decision, with_key
+from bullpen.view.commands import Typed, run_command
+from bullpen.view.decisions import Choice, Decision
+from bullpen.view.entered import NO_WORDS, YES_WORDS, Entered, chosen, entered
 from bullpen.view.state import conversation_view
-from bullpen.view.status_lines import queue_lines, team_lines
-from bullpen.view.typed_answers import is_about_doing, read_typed
+from bullpen.view.status_lines import queue_lines, who_lines
 
 if TYPE_CHECKING:
     from bullpen.view.explanation import Explanation
@@ -29,8 +30,9 @@ MOST_DIFF_LINES = 300
 """That /diff writes between the lines of a chat."""
 MOST_LISTED = 100
 """Lines of /changes, the latest."""
-HELP = """
-Everything else is said to the team. [NEXT: name] says who answers; without it the lead does, or who spoke last.
+HELP = f"""
+Everything else is said to the team. {WHO_ANSWERS}
+@name at the beginning names somebody else; later in a message it adds somebody, who answers after that.
 Tab completes names and commands. A line that ends in \\ continues in the next. Arrow up: what you sent before.
 Ctrl-C cancels running turns; twice, it leaves. Ctrl-D leaves."""
 
@@ -38,7 +40,11 @@ Ctrl-C cancels running turns; twice, it leaves. Ctrl-D leaves."""
 class ShownCommands:
     """Shows in one chat what commands ask for."""
 
-    def __init__(self, conversation: Conversation, show: Show, leave: Callable[[], None], db: Path | None) -> None:
+    def __init__(
+        self, conversation: Conversation, show: Show, leave: Callable[[], None], db: Path | None, others: str = ""
+    ) -> None:
+        """Show it; `others` says where other conversations are opened, if not in a shell."""
+        self._others = others
         self._conversation = conversation
         self._show = show
         self._leave = leave
@@ -52,8 +58,7 @@ class ShownCommands:
         self._show.text("\n".join(queue_lines(conversation_view(self._conversation))))
 
     async def _who(self, _: Nothing) -> None:
-        view = conversation_view(self._conversation)
-        self._show.text("\n".join(team_lines(view, self._conversation.team.first_to_answer)))
+        self._show.text("\n".join(who_lines(self._conversation)))
 
     # What few people ask for is imported when they do: the chat is ready for input sooner.
 
@@ -152,10 +157,25 @@ class ShownCommands:
         path = await self._conversation.read(export_named, given.text)
         self._show.note(f"Written to {shlex.quote(str(path))}.")
 
-    async def _help(self, _: Nothing) -> None:
-        self._show.table(help_lines(COMMANDS.values()))
-        self._show.text("\nAn agent that is working:")
-        self._show.table(WHILE_IT_WORKS)
+    async def _open(self, _: Text | Nothing) -> None:
+        if self._others:
+            self._show.note(self._others)
+            return
+        self._show.note(f"Leave with /quit: {self._conversation.id} is kept. Then, in your shell:")
+        ways = (
+            ("chat", "begin a new conversation"),
+            ("sessions", "list your conversations"),
+            ("chat --resume ID", "continue one of them"),
+        )
+        self._show.table([(to_type(words, self._db), purpose) for words, purpose in ways])
+
+    async def _help(self, given: Text) -> None:
+        from bullpen.view.help import all_sections, help_sections
+
+        view = conversation_view(self._conversation)
+        for title, rows in (all_sections if given.text else help_sections)(view).items():
+            self._show.text(f"{title}:")
+            self._show.table(rows, indent="  ")
         self._show.text(HELP)
 
     async def _quit(self, _: Nothing) -> None:
@@ -174,6 +194,8 @@ HANDLERS: dict[str, Callable[[ShownCommands, Any], Awaitable[None]]] = {
     "summaries": ShownCommands._summaries,
     "search": ShownCommands._search,
     "export": ShownCommands._export,
+    "open": ShownCommands._open,
+    "new": ShownCommands._open,
     "help": ShownCommands._help,
     "quit": ShownCommands._quit,
 }
@@ -186,12 +208,11 @@ def _explanation(database: Database, conversation_id: str, reference: str) -> "E
     return explain(database, conversation_id, find_turn(database, conversation_id, reference).id)
 
 
-YES = ("y", "yes")
-NO = ("", "n", "no")
+LEAVES, STAYS = "leaves, and cancels what runs", "stays"
 
 
 class ChatLines:
-    """Messages, commands, and the one key that says yes to a hand-over, or yes or no to an agent that asks."""
+    """Messages, commands and answers, as lines or as keys."""
 
     def __init__(
         self,
@@ -200,8 +221,9 @@ class ChatLines:
         sender: str | None,
         db: Path | None = None,
         addressed: Callable[[str], str] = lambda text: text,
+        others: str = "",
     ) -> None:
-        """Do what lines say; `addressed` may add to a message whom it asks."""
+        """Do what lines say; `addressed` may add to a message whom it asks, `others` is for ShownCommands."""
         self.wants_to_leave = False
         self.unsent = ""
         """The last message, if it could not be sent."""
@@ -210,22 +232,35 @@ class ChatLines:
         self._sender = sender
         self._addressed = addressed
         self._asked_to_leave = False
-        self._shown = ShownCommands(conversation, show, self.leave, db)
+        self._shown = ShownCommands(conversation, show, self.leave, db, others)
 
-    async def take(self, text: str, begun: Sequence[Decision] = ()) -> bool:
+    def line(self, text: str, begun: Sequence[Decision]) -> str:
+        """Return what Enter does with a text, in a line."""
+        if self._asked_to_leave and (word := text.strip().casefold()) in (*YES_WORDS, *NO_WORDS):
+            return LEAVES if word in YES_WORDS else STAYS
+        return self._entered(text, begun).line
+
+    async def take(self, text: str, begun: Sequence[Decision] | None = None) -> bool:
         """Do what a line says. Return whether that worked; if not, the person was told why.
 
         An answer is about what was asked when the line was begun; without that, about what is written now.
         """
         self.unsent = ""
-        word = text.strip().lower()
         if self._asked_to_leave:
             self._asked_to_leave = False
-            self.wants_to_leave = word in YES
-            if self.wants_to_leave or word in NO:
+            word = text.strip().casefold()
+            self.wants_to_leave = word in YES_WORDS
+            if self.wants_to_leave or word in ("", *NO_WORDS):
                 return True
+        return await self._attempt(self._entered(text, self._show.asked() if begun is None else begun))
+
+    async def choose(self, choice: Choice, card: Decision) -> bool:
+        """Do what a key on a card says."""
+        return await self._attempt(chosen(choice, card))
+
+    async def _attempt(self, what: Entered) -> bool:
         try:
-            await self._do(text, word, begun)
+            await self._do(what)
         except BullpenError as error:
             self._show.note(f"! {error}", "red")
             return False
@@ -234,45 +269,23 @@ class ChatLines:
             return False
         return True
 
-    async def _do(self, text: str, word: str, begun: Sequence[Decision]) -> None:
-        seen = begun or self._show.questions()
-        if word and word in (*YES, *NO) and any(map(is_about_doing, begun)) and not self._is_open(begun):
-            text = "/yes" if word in YES else "/no"
-        elif word in ("", *YES):
-            text = self._yes(word) or text
-        elif word in NO and any(map(is_about_doing, conversation_view(self._conversation).decisions)):
-            text = "/no"
-        chosen = with_key(word, seen) if word.isdecimal() else None
-        typed = typed_choice(chosen) if chosen else read_typed(text, self._conversation.team, seen)
+    def _entered(self, text: str, shown: Sequence[Decision]) -> Entered:
+        return entered(self._conversation, text, shown, self._sender)
+
+    async def _do(self, what: Entered) -> None:
+        typed = what.command
         if typed is None:
-            await self._say(text)
+            await self._say(what.text)
         elif typed.command.run is None:
             await self._shown.run(typed)
         elif told := await run_command(typed, self._conversation, self._sender):
             self._show.note(told)
-
-    def _is_open(self, begun: Sequence[Decision]) -> bool:
-        now = {decision.key for decision in conversation_view(self._conversation).decisions}
-        return any(decision.key in now for decision in begun)
 
     async def _say(self, text: str) -> None:
         if text.strip():
             self.unsent = text
             await self._conversation.say(self._addressed(text), sender=self._sender)
             self.unsent = ""
-
-    def _yes(self, word: str) -> str:
-        """Return the command that says yes, if a yes is what is waited for; refuse if it could mean another."""
-        decisions = conversation_view(self._conversation).decisions
-        if not any(decision.kind in ("missed", "allow") or is_about_doing(decision) for decision in decisions):
-            return ""
-        if len(decisions) == 1:
-            yes = decisions[0].choices[0]
-            return yes.typed if word or not yes.is_risky else ""
-        if word:
-            answers = " or ".join(decision.choices[0].typed for decision in decisions if decision.choices)
-            raise BullpenError(f"{counted(len(decisions), 'decision')} wait for you. Which one do you mean: {answers}?")
-        return ""
 
     def leave(self) -> None:
         """Leave if no turn is running; else ask first."""

@@ -6,7 +6,14 @@ from psycopg import sql
 
 from bullpen.errors import ConversationExists, UnknownConversation
 from bullpen.store.base import FIRST_WORDS_CHARACTERS, Owner, StateChange, StoredConversation
-from bullpen.store.conversation_rows import conversation_from, often_changed, owner_text, seldom_changed
+from bullpen.store.conversation_rows import (
+    OR_OWNED,
+    UNSETTLED,
+    conversation_from,
+    often_changed,
+    owner_text,
+    seldom_changed,
+)
 from bullpen.store.packing import packed
 from bullpen.store.postgres import decision_rows
 from bullpen.store.postgres.connections import Db, Row
@@ -68,6 +75,13 @@ def listed(db: Db) -> list[StoredConversation]:
     # Without values, psycopg would take the doubled percent signs as they are.
     query = f"{SELECT} ORDER BY last_at DESC, conversations.number DESC"
     return [_conversation(row) for row in db.execute(query, {}, binary=True)]
+
+
+def unsettled(db: Db, *, owned: bool) -> list[str]:
+    """Return the conversations in which people may be asked about files, or that have begun changes, oldest first."""
+    query = UNSETTLED.format(or_owned=OR_OWNED if owned else "").replace("instr", "strpos")
+    query = query.replace("INDEXED BY changes_begun ", "")
+    return [str(row[0]) for row in db.execute(query)]
 
 
 def find(place: Place) -> StoredConversation:

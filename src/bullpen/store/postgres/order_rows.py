@@ -14,7 +14,7 @@ PLACE: LiteralString = """
 IS_THERE: LiteralString = """
     SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'bullpen_cluster' AND has_schema_privilege(oid, 'USAGE'))
 """
-FORGET: LiteralString = "SELECT bullpen_cluster.settle_others(%(id)s, '{}')"
+FORGET: LiteralString = "SELECT bullpen_cluster.remove_orders(%(id)s, '{}')"
 
 
 def place_order(place: Place, turn_id: str, order: PoolOrder) -> None:

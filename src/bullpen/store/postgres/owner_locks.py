@@ -11,7 +11,8 @@ import psycopg
 from bullpen.store.postgres.connections import Connections, Db, Session, is_usable
 
 GRACE_SECONDS = 15
-"""After a start of the server, in which owners take their locks again: until then, theirs say nothing."""
+"""After we have reached the server again, in which owners take their locks again: until then, those from before its
+start say nothing. That may be long ago: a server that recovers cannot be reached."""
 
 SEEN_SECONDS = 0.3
 """For this long after a list was read, a lock that was held then is taken to be: else each owner would be a query."""
@@ -26,7 +27,8 @@ STATE = f"""
     SELECT EXISTS ({ALL_HELD} AND classid::bigint = %(high)s AND objid::bigint = %(low)s),
         EXISTS (SELECT 1 FROM states WHERE owner_token = %(token)s
             AND (locked_at > pg_postmaster_start_time()
-                OR now() - pg_postmaster_start_time() > make_interval(secs => %(grace)s)))
+                OR EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = pg_backend_pid()
+                    AND backend_start < now() - make_interval(secs => %(grace)s))))
 """
 
 

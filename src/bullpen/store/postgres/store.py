@@ -151,6 +151,11 @@ class PostgresStore:
                 self._locks.look_at_all(db)
             return listed
 
+    def unsettled(self, *, owned: bool = False) -> list[str]:
+        """Return the ids of conversations that may hold up agents of others."""
+        with self._connections.reading() as db:
+            return conversation_rows.unsettled(db, owned=owned)
+
     def reading_together(self) -> AbstractContextManager[None]:
         """Let this thread read several things in one transaction."""
         return self._connections.reading_together()

@@ -2,8 +2,8 @@
 
 It plays claude, codex, gemini or text, which is any other program. It reads its prompt from stdin and runs a script in
 the stream format of that CLI. The script is a JSON list of steps, or a file with one, given by `--script` or in
-BULLPEN_TEST_SCRIPT; without one it answers. Every other argument is ignored, so it can replace the real command;
-`--version`, SIGINT and SIGTERM work as in the real one.
+BULLPEN_TEST_SCRIPT; without one it answers. With `--turns FOLDER` each turn has its own: see turns.py. Every other
+argument is ignored, so it can replace the real command; `--version`, SIGINT and SIGTERM work as in the real one.
 
 If CLAUDE_CONFIG_DIR or CODEX_HOME names that CLI's home, it keeps sessions there as the CLI does: it begins, resumes
 and forks them, and refuses one that is not there. Beside each session's file another one, .asked, has a line for each
@@ -41,6 +41,7 @@ Misbehaviour, which does not open the stream: only these bytes are written.
 
     {"read": false}                                 as the first step: leaves the prompt unread; {"read": true} reads it
     {"close_stdin": true}, {"close_stdout": true}
+    {"wait_for": "go"}                              until that file is there, in its folder
     {"sleep": 0.5}, {"hang": true}
     {"ignore": ["SIGINT", "SIGTERM"]}
     {"raw": "text"}, {"raw_base64": "/w=="}, {"half_line": "no line end"}, {"stderr": "text"}     exactly these bytes

@@ -2,21 +2,18 @@
 
 import os
 import sys
-from importlib import import_module
 
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.options import option
 from bullpen.testing.agent.renderer import Renderer
 from bullpen.testing.agent.script import ScriptError, load_script, play
 from bullpen.testing.agent.streams import STDERR, write_text
 
-USAGE = "usage: python -m bullpen.testing.agent --as claude|codex|gemini|text [--script FILE_OR_JSON]"
+USAGE = "usage: python -m bullpen.testing.agent --as claude|codex|gemini|text [--script FILE_OR_JSON | --turns FOLDER]"
 USAGE_EXIT = 2
 REFUSED_EXIT = 1
 BROKEN_PIPE_EXIT = 1
 INTERRUPTED_EXIT = 130
-
-# The C half of signal; the Python half makes enums of its numbers, which takes longer than an answer.
-_signal = import_module("_signal")
 
 
 def main(arguments: list[str]) -> int:
@@ -28,10 +25,9 @@ def main(arguments: list[str]) -> int:
         write_text(f"{renderer.version}\n")
         return 0
     renderer.reads_messages = option(arguments, "--input-format") == "stream-json"
-    source = option(arguments, "--script") or os.environ.get("BULLPEN_TEST_SCRIPT", "")
     try:
-        _take_signals(renderer)
-        script = load_script(source)
+        here.host.take_signals(renderer.sigterm_exit)
+        script = load_script(_source(arguments, renderer))
         if not renderer.open_session(arguments):
             return REFUSED_EXIT
         return play(script, renderer)
@@ -41,6 +37,19 @@ def main(arguments: list[str]) -> int:
         return BROKEN_PIPE_EXIT
     except KeyboardInterrupt:
         return INTERRUPTED_EXIT
+    finally:
+        if renderer.session is not None:
+            renderer.session.close()
+
+
+def _source(arguments: list[str], renderer: Renderer) -> str:
+    """Return where the script is, or the script itself."""
+    if folder := option(arguments, "--turns"):
+        from bullpen.testing.agent.turns import Turn
+
+        renderer.turn = Turn(folder)
+        return renderer.turn.script
+    return option(arguments, "--script") or here.host.environ.get("BULLPEN_TEST_SCRIPT", "")
 
 
 def _renderer(cli: str) -> Renderer | None:
@@ -64,13 +73,6 @@ def _renderer(cli: str) -> Renderer | None:
             return TextRenderer()
         case _:
             return None
-
-
-def _take_signals(renderer: Renderer) -> None:
-    """Handle SIGINT and SIGTERM even if our parent ignores them."""
-    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    status = renderer.sigterm_exit
-    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL if status is None else lambda *_: os._exit(status))
 
 
 def _refuse(reason: str) -> int:

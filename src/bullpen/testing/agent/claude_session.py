@@ -1,11 +1,12 @@
 """Sessions of Claude Code: projects/FOLDER/ID.jsonl, found only from the folder in which they began."""
 
 # pathlib is slow to import.
-# ruff: noqa: PTH109, PTH110, PTH112, PTH118, PTH208
+# ruff: noqa: PTH110, PTH112, PTH118, PTH208
 
 import os
 
 from bullpen.testing.agent.claude_shapes import VERSION
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.options import option
 from bullpen.testing.agent.renderer import Record, new_uuid, timestamp
 from bullpen.testing.agent.sessions import Session, SessionRefused, records_in, text_in, text_of
@@ -98,12 +99,12 @@ class ClaudeSession(Session):
     def _record(self, kind: str, message: Record | None, **fields: object) -> Record:
         """Return a record that follows the last one."""
         parent, self._last = self._last or None, new_uuid()
-        about = {"cwd": os.getcwd(), "sessionId": self.id, "version": VERSION, "timestamp": timestamp()}
+        about = {"cwd": here.host.folder, "sessionId": self.id, "version": VERSION, "timestamp": timestamp()}
         said: Record = {} if message is None else {"message": message}
         return {"parentUuid": parent, "isSidechain": False, "type": kind, **said, **fields, "uuid": self._last, **about}
 
     def _path(self, session_id: str) -> str:
-        folder = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in os.getcwd())
+        folder = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in here.host.folder)
         return os.path.join(self._projects, folder, f"{session_id}.jsonl")
 
     def _is_in_use(self) -> bool:

@@ -1,10 +1,9 @@
 """The records of Claude Code's stream as values: what they contain besides the turn itself."""
 
-import os
-
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.renderer import Record, new_uuid
 
-VERSION = "2.1.325"
+VERSION = "2.1.327"
 MODEL = "claude-opus-5-5"
 NOT_FAST: Record = {"fast_mode_state": "off", "fast_mode_disabled_reason": "sdk_opt_in_required"}
 # How much the stream tells of what the model thinks.
@@ -21,7 +20,7 @@ ERROR_NAMES = {401: "authentication_failed", 403: "authentication_failed", 429: 
 
 def session(session_id: str) -> Record:
     """Return the line that opens the stream."""
-    folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
+    folder = here.host.folder
     return {
         "type": "system",
         "subtype": "init",

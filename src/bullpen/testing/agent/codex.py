@@ -25,7 +25,7 @@ CHANGE_KINDS = {"Write": "add", "Edit": "update"}
 class CodexRenderer(Renderer):
     """Items are numbered within the turn; the plan is one item until the end of the turn."""
 
-    version = "codex-cli 0.166.0"
+    version = "codex-cli 0.169.0"
     home_variable = "CODEX_HOME"
 
     def __init__(self) -> None:

@@ -1,12 +1,13 @@
 """Sessions of Codex: sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl, found from any folder."""
 
 # pathlib is slow to import.
-# ruff: noqa: PTH109, PTH118
+# ruff: noqa: PTH118
 
 import fcntl
 import os
 import time
 
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.renderer import Record, new_uuid, timestamp
 from bullpen.testing.agent.sessions import Session, SessionRefused, records_in, text_in
 
@@ -26,6 +27,7 @@ class CodexSession(Session):
         self.file = self.base if self._is_resumed else self._new_file()
         self.used_before = self._used()
         self._ordinal = 0
+        self._lock = -1
         if self._is_resumed:
             self._write_alone()
 
@@ -33,7 +35,7 @@ class CodexSession(Session):
         """Say what the thread is, and where its history begins."""
         self._ordinal = len(self.records())
         if not self._is_resumed:
-            about: Record = {"session_id": self.id, "id": self.id, "timestamp": timestamp(), "cwd": os.getcwd()}
+            about: Record = {"session_id": self.id, "id": self.id, "timestamp": timestamp(), "cwd": here.host.folder}
             if self._forked_from:
                 base = {"thread_id": self._forked_from, "end_ordinal_exclusive": len(records_in(self.base))}
                 about = {**about, "forked_from_id": self._forked_from, "history_base": base}
@@ -107,12 +109,19 @@ class CodexSession(Session):
         day, moment = time.strftime("%Y/%m/%d"), time.strftime("%Y-%m-%dT%H-%M-%S")
         return os.path.join(self._sessions, day, f"rollout-{moment}-{self.id}.jsonl")
 
+    def close(self) -> None:
+        """Let others write to the file."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
     def _write_alone(self) -> None:
-        """Keep the file locked until this process ends."""
+        """Keep the file locked until the end of the turn."""
         self._lock = os.open(self.file, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            self.close()
             raise SessionRefused(
                 f"Error: thread-store conflict: thread {self.id} already has an active writer"
             ) from None

@@ -1,14 +1,15 @@
 """What no agent should do, but some will. Independent of the stream formats."""
 
 import os
-import time
 from binascii import a2b_base64
 from collections.abc import Callable
 
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.streams import STDERR, STDIN, STDOUT, close, write, write_text
 
 FLOOD_BLOCK_BYTES = 1 << 16
 FOREVER_SECONDS = 1e6
+LOOK_SECONDS = 0.002
 
 
 def leave(status: int) -> int:
@@ -43,7 +44,18 @@ def ignore(names: list[str]) -> None:
 
 def hang() -> None:
     """Do nothing more."""
-    time.sleep(FOREVER_SECONDS)
+    here.host.sleep(FOREVER_SECONDS)
+
+
+def sleep(seconds: float) -> None:
+    """Do nothing for a time."""
+    here.host.sleep(seconds)
+
+
+def wait_for(path: str) -> None:
+    """Wait until a file is there."""
+    while not os.path.exists(here.host.path(path)):  # noqa: PTH110 - importing pathlib takes longer than all else here
+        here.host.sleep(LOOK_SECONDS)
 
 
 def close_stdin() -> None:
@@ -80,7 +92,7 @@ def slow_write(size: int, *, chunk: int = 1, delay: float = 0.01) -> None:
     """Write one line of a given length, a few bytes at a time."""
     line = b"x" * (size - 1) + b"\n"
     for start in range(0, size, chunk):
-        time.sleep(delay)
+        here.host.sleep(delay)
         write(line[start : start + chunk])
 
 
@@ -88,7 +100,7 @@ def write_file(*, path: str, text: str) -> None:
     """Write a file, as agents do."""
     from pathlib import Path
 
-    Path(path).write_text(text, encoding="utf-8")
+    Path(here.host.path(path)).write_text(text, encoding="utf-8")
 
 
 def child(seconds: float, *, pid_file: str = "", holds_output: bool = False) -> None:
@@ -127,8 +139,9 @@ STEPS: dict[str, Callable[..., int | None]] = {
     "orphan": orphan,
     "raw": write_text,
     "raw_base64": raw_base64,
-    "sleep": time.sleep,
+    "sleep": sleep,
     "slow_write": slow_write,
     "stderr": stderr,
+    "wait_for": wait_for,
     "write_file": write_file,
 }

@@ -5,6 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.quick_json import from_json
 from bullpen.testing.agent.streams import STDERR, STDIN, read_all, read_line, write_record, write_text
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bullpen.testing.agent.sessions import Session
+    from bullpen.testing.agent.turns import Turn
 
 Record = dict[str, object]
 
@@ -46,7 +48,7 @@ class ToolCall:
 
     def work(self) -> None:
         """Do what takes its time between the call and its result."""
-        time.sleep(self.seconds)
+        here.host.sleep(self.seconds)
         if self.runs:
             os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", self.runs], os.environ), 0)
 
@@ -82,6 +84,8 @@ class Renderer(ABC):
         """Whether the prompt comes as a line of JSON, as with --input-format stream-json."""
         self.session: Session | None = None
         """Where the turn is recorded; None: the CLI's home is not named."""
+        self.turn: Turn | None = None
+        """Which turn of an agent with many this is; None: nothing is kept of it."""
         self.prompt = b""
         self.unread = b""
         self.said: list[str] = []
@@ -95,16 +99,18 @@ class Renderer(ABC):
     def read(self) -> None:
         """Read the prompt to its end, or the first message if messages are asked for."""
         if self.reads_messages:
-            line, _, self.unread = read_line(STDIN).partition(b"\n")
-            self.prompt = _text_of_message(line)
+            given, _, self.unread = read_line(STDIN).partition(b"\n")
+            self.prompt = _text_of_message(given)
         else:
-            self.prompt = read_all(STDIN)
+            given = self.prompt = read_all(STDIN)
+        if self.turn is not None:
+            self.turn.keep(given)
         if self.session is not None:
             self.session.ask(self._prompt_text())
 
     def open_session(self, arguments: list[str]) -> bool:
         """Take the session that the arguments ask for, and return whether that is possible."""
-        home = os.environ.get(self.home_variable)
+        home = here.host.environ.get(self.home_variable)
         if not home:
             return True
         from bullpen.testing.agent.sessions import SessionRefused
@@ -257,7 +263,7 @@ def pieces(text: str, chunk: int, delay: float) -> Iterator[str]:
     """Return the text in pieces of `chunk` characters, each after `delay` seconds; 0: in one piece."""
     size = chunk or len(text) or 1
     for start in range(0, len(text), size):
-        time.sleep(delay)
+        here.host.sleep(delay)
         yield text[start : start + size]
 
 

@@ -83,6 +83,9 @@ class Session(ABC):
     def end(self, used: dict[str, int]) -> None:
         """Record the tokens of all turns together."""
 
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let others use the session."""
+
 
 def records_in(file: str) -> list[Record]:
     """Return the records of a file, without lines that are damaged; nothing if there is no file."""

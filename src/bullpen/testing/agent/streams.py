@@ -2,6 +2,7 @@
 
 import os
 
+from bullpen.testing.agent.host import here
 from bullpen.testing.agent.quick_json import to_json
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -15,7 +16,7 @@ def read_all(fd: int) -> bytes:
     """Return everything up to the end; nothing from a closed file descriptor."""
     pieces = []
     try:
-        while piece := os.read(fd, READ_BYTES):
+        while piece := here.host.read(fd, READ_BYTES):
             pieces.append(piece)
     except OSError:
         pass
@@ -26,7 +27,7 @@ def read_line(fd: int) -> bytes:
     """Return everything up to the first line end, or to the end."""
     pieces = []
     try:
-        while piece := os.read(fd, READ_BYTES):
+        while piece := here.host.read(fd, READ_BYTES):
             pieces.append(piece)
             if piece.endswith(b"\n"):
                 break
@@ -39,7 +40,7 @@ def write(data: bytes, fd: int = STDOUT) -> None:
     """Write all the bytes, even to a slow reader."""
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(fd, rest) :]
+        rest = rest[here.host.write(rest, fd) :]
 
 
 def write_text(text: str, fd: int = STDOUT) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -48,6 +49,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """How much of the text, the thinking or a tool's arguments is in one event of a stream."""
     chunk_delay_seconds: float = 0.0
     """Between two chunks."""
+    wait_for: Path | None = None
+    """All but the first chunk waits until this file exists."""
     drop_after_chunks: int | None = None
     """Close the connection after this many chunks. An answer with fewer chunks arrives whole."""
 

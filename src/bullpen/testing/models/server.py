@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from bullpen.testing.models.vendor import Json, StreamEvent, VendorApi
 VENDORS = (ANTHROPIC, OPENAI, OPENAI_CHAT, GEMINI)
 SECRET_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+POLLING_SECONDS = 0.005
 DEFAULT_REPLY = Reply(text="This is a scripted answer.")
 
 
@@ -106,10 +108,17 @@ async def _paced(events: Iterable[StreamEvent], reply: Reply) -> AsyncGenerator[
     for event in events:
         if chunks == reply.drop_after_chunks and (chunks or event.is_chunk):
             raise ConnectionDropped
+        if chunks and reply.wait_for is not None:
+            await _until_exists(reply.wait_for)
         if event.is_chunk:
             await asyncio.sleep(reply.chunk_delay_seconds if chunks else 0)
             chunks += 1
         yield _server_sent(event.data)
+
+
+async def _until_exists(path: Path) -> None:
+    while not path.exists():
+        await asyncio.sleep(POLLING_SECONDS)
 
 
 def _server_sent(data: Json) -> bytes:

@@ -15,10 +15,10 @@
 
   function showTitle() {
     const title = known.get(own)?.title;
-    const base = title ? `${title} · bullpen` : document.title.replace(/^\(\d+\) /, "");
+    const base = title ? `${title} · bullpen` : document.title.replace(/^(?:[●◆○✗] )?(?:\(\d+\) )?/, "");
     const counts = own ? [known.get(own)?.count ?? 0] : [...known.values()].map((one) => one.count);
     const count = counts.reduce((sum, one) => sum + one, 0);
-    const counted = count ? `(${count}) ${base}` : base;
+    const counted = `${own ? known.get(own)?.sign ?? "" : ""} ${count ? `(${count}) ` : ""}${base}`.trim();
     if (document.title !== counted) document.title = counted;
   }
 
@@ -33,7 +33,9 @@
   }
 
   function take(needed) {
+    const isOther = known.get(needed.id)?.sign !== needed.sign;
     known.set(needed.id, needed);
+    if (isOther) document.dispatchEvent(new Event("activity-changed"));
     if (needed.id === own) notify(needed);
     showTitle();
   }
@@ -61,7 +63,7 @@
   function showOwn() {
     const place = document.getElementById("decisions");
     const title = document.getElementById("title")?.textContent.trim() ?? "";
-    if (place) take({ id: own, title, count: Number(place.dataset.needed), text: place.dataset.text });
+    if (place) take({ id: own, title, count: Number(place.dataset.needed), text: place.dataset.text, sign: place.dataset.sign });
   }
 
   function offerNotifications() {

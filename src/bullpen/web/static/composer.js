@@ -13,15 +13,31 @@ document.addEventListener("DOMContentLoaded", () => {
 
   const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
+  let sent = ""; // what the server has not answered yet
+  let next = null; // what is sent instead of the whole text
+  let retry = 0;
+
   // A text keeps its id until the server has it: sent twice, it is still one message.
   function remember() {
-    sessionStorage.setItem(key, JSON.stringify({ text: text.value, id: form.elements.id.value }));
+    const { id, asked } = form.elements;
+    sessionStorage.setItem(key, JSON.stringify({ text: text.value, id: id.value, asked: asked.value, sent }));
   }
 
-  // An answer is about a question that was on the page when it was begun, or else when it is sent.
-  const askedNow = () => JSON.stringify([...document.querySelectorAll("#decisions .question")].map((one) => [one.dataset.turn, one.dataset.question]));
+  function send(words) {
+    next = words;
+    form.requestSubmit();
+  }
+
+  // A command has no id: sent twice, it could be done twice. Who changes a text wants another one to be sent.
+  function sendAgain() {
+    if (sent.startsWith("/")) status.textContent = "no answer: press Enter to send it again";
+    else if (text.value.startsWith(sent)) send(sent);
+    else status.textContent = "";
+  }
+
+  // An answer is about what was on the page when it was begun.
   function see() {
-    if (["", "[]"].includes(form.elements.asked.value)) form.elements.asked.value = askedNow();
+    if (!form.elements.asked.value) form.elements.asked.value = answers.seen();
   }
 
   function begin() {
@@ -41,6 +57,8 @@ document.addEventListener("DOMContentLoaded", () => {
   if (draft) {
     text.value = draft.text;
     form.elements.id.value = draft.id;
+    form.elements.asked.value = draft.asked ?? "";
+    sent = draft.sent ?? "";
     grow();
   }
   const person = form.elements.sender;
@@ -54,30 +72,38 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  text.addEventListener("input", () => { if (text.value) see(); else form.elements.asked.value = ""; remember(); grow(); complete(); });
+  text.addEventListener("input", () => { if (text.value) see(); else form.elements.asked.value = ""; remember(); grow(); if (early === null) complete(); });
 
-  let sent = "";
-  form.addEventListener("htmx:configRequest", (event) => { see(); event.detail.parameters.asked = form.elements.asked.value; });
-  form.addEventListener("htmx:beforeRequest", () => { sent = text.value; remember(); status.textContent = "sending"; });
+  form.addEventListener("htmx:configRequest", (event) => {
+    see();
+    sent = next ?? text.value;
+    next = null;
+    Object.assign(event.detail.parameters, { text: sent, asked: form.elements.asked.value });
+  });
+  form.addEventListener("htmx:beforeRequest", () => { clearTimeout(retry); remember(); status.textContent = "sending"; });
   form.addEventListener("htmx:afterRequest", (event) => {
     const code = event.detail.xhr.status;
-    const answered = code > 0;
-    const isCommand = sent.startsWith("/");
-    status.textContent = answered ? "" : isCommand ? "not sent: press Enter to try again" : "not sent yet, trying again";
+    if (!code) {
+      status.textContent = "not sent yet, trying again";
+      if (sent.startsWith("/")) sendAgain(); else retry = setTimeout(sendAgain, RETRY_MILLISECONDS);
+      return;
+    }
+    const had = sent;
+    sent = status.textContent = "";
     // Who has read why it was not done may mean what is asked now.
     form.elements.asked.value = "";
     // An answer that leads to another page is not called successful by htmx.
     if (code >= 200 && code < 400) {
       // Text typed during the request is the beginning of the next message.
-      const since = text.value === sent ? "" : text.value.startsWith(sent) ? text.value.slice(sent.length) : text.value;
+      const since = text.value.startsWith(had) ? text.value.slice(had.length) : text.value;
       begin();
       close();
       if (since) { text.value = since; remember(); grow(); }
+      return;
     }
     // Its first version has arrived after all: the text is now another message.
-    else if (event.detail.xhr.status === 409) { form.elements.id.value = newId(); remember(); }
-    // A command has no id: sent twice, it could be done twice.
-    else if (!answered && !isCommand) setTimeout(() => form.requestSubmit(), RETRY_MILLISECONDS);
+    if (code === 409) form.elements.id.value = newId();
+    remember();
   });
 
   let shown = [];
@@ -85,6 +111,7 @@ document.addEventListener("DOMContentLoaded", () => {
   let asked = 0;
   let pending = null; // what was asked and not answered yet
   let at = 0; // where the cursor was when the options were asked for
+  let early = null; // the text when a key was pressed that waits for them
 
   // The server has the completions; an answer for an earlier text is dropped.
   function complete() {
@@ -103,7 +130,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const answer = wanted ? await fetch(`${base}/complete?before=${encodeURIComponent(before)}`).catch(() => null) : null;
     const options = answer?.ok ? await answer.json() : [];
     if (question !== asked) return;
-    shown = text.selectionStart === end ? options : [];
+    shown = early !== null || text.selectionStart === end ? options : [];
     at = end;
     chosen = 0;
     show();
@@ -124,6 +151,8 @@ document.addEventListener("DOMContentLoaded", () => {
       return item;
     }));
     choices.hidden = !shown.length;
+    text.dataset.completes = shown.length && !isTyped(shown[chosen]) ? shown[chosen].label : "";
+    text.dispatchEvent(new Event("completes"));
     if (shown.length) text.setAttribute("aria-activedescendant", `choice-${chosen}`);
     else text.removeAttribute("aria-activedescendant");
   }
@@ -132,7 +161,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   // The server counts characters, a text field counts UTF-16 units.
   function replacedBy(option) {
-    return option.replaces ? [...text.value.slice(0, text.selectionStart)].slice(-option.replaces).join("") : "";
+    return option.replaces ? [...text.value.slice(0, at)].slice(-option.replaces).join("") : "";
   }
 
   // Enter sends what has been typed out already.
@@ -140,9 +169,8 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function insertChosen() {
     const option = shown[chosen];
-    const end = text.selectionStart;
     const replaced = replacedBy(option);
-    text.setRangeText(option.insert, end - replaced.length, end, "end");
+    text.setRangeText(option.insert, at - replaced.length, at, text.selectionStart === at ? "end" : "preserve");
     remember();
     close();
     text.focus();
@@ -150,7 +178,16 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function insertOrSend(key) {
     if (shown.length && !(key === "Enter" && isTyped(shown[chosen]))) insertChosen();
-    else if (key === "Enter" && text.value.trim()) form.requestSubmit();
+    else if (key === "Enter" && (early ?? text.value).trim()) send(early);
+  }
+
+  // Typed faster than the server answers: what it says decides what the key does, and what is typed meanwhile comes after.
+  async function waitWith(key) {
+    early ??= text.value;
+    await pending;
+    insertOrSend(key);
+    if (early !== null && text.value !== early) complete();
+    early = null;
   }
 
   text.addEventListener("keydown", (event) => {
@@ -159,9 +196,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const sends = event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
     const sendsAlways = event.key === "Enter" && (event.ctrlKey || event.metaKey);
     if (pending && (event.key === "Tab" || sends)) {
-      // Typed faster than the server answers: what it says decides what the key does.
       event.preventDefault();
-      pending.then(() => insertOrSend(event.key));
+      waitWith(event.key);
       return;
     }
     if (shown.length && text.selectionStart !== at) close();
@@ -177,4 +213,5 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   });
   text.addEventListener("blur", close);
+  if (sent) sendAgain();
 });

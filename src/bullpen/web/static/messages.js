@@ -1,4 +1,4 @@
-// What can be done with a message: copy it, quote it, fork there, copy its code; and a way back to the newest one.
+// What can be done with a message: copy it, quote it, fork there, copy its code.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -7,11 +7,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const dock = document.querySelector(".dock");
   const base = `/c/${talk.dataset.id}`;
   const TOLD_MILLISECONDS = 1600;
-  const FAR_PIXELS = 240;
 
   const DRAWINGS = {
     Copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
     Quote: "M6.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2M12.5 4.5c-2 .5-3 2-3 4v3h3v-3h-2",
+    More: "M3 8h.01M8 8h.01M13 8h.01",
     "Fork here": "M5 4v8M5 8c4 0 6-1 6-4M3.5 2.5h3v1.5h-3zM3.5 12h3v1.5h-3zM9.5 2.5h3v1.5h-3z",
     "Fork with files": "M3.5 13.5v-11h5.5l3.5 3.5v7.5zM9 2.5v3.5h3.5M6.5 7v4.5M6.5 9.5c2.5 0 3.5-.6 3.5-2",
     Copied: "M3 8.5l3.2 3.2L13 4.8",
@@ -86,7 +86,10 @@ document.addEventListener("DOMContentLoaded", () => {
   function addActions(article) {
     const actions = document.createElement("span");
     actions.className = "actions";
-    actions.append(button("Copy", async (made) => copy(await textOf(article), made, "Copy")));
+    // Shown only on touch screens, in place of the others until it is tapped.
+    const more = button("More", () => more.setAttribute("aria-expanded", String(actions.classList.toggle("open"))));
+    more.classList.add("all");
+    actions.append(more, button("Copy", async (made) => copy(await textOf(article), made, "Copy")));
     if (document.getElementById("text")) {
       const made = button("Quote", async () => quote(made.selected || (await textOf(article))));
       // A click may end the selection before it arrives.
@@ -125,51 +128,9 @@ document.addEventListener("DOMContentLoaded", () => {
   // It does not bubble.
   document.addEventListener("toggle", (event) => { if (event.target.matches?.(".did[open]")) reveal(event.target.parentElement.querySelector(":scope > .steps")); }, true);
 
-  // Back to the newest message
-
-  const jump = button("", () => {
-    if (talk.dataset.ends === "early") location.href = base;
-    else window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-  });
-  jump.className = "jump";
-  jump.hidden = true;
-  dock.prepend(jump);
-
-  let unread = 0;
-  let isSending = false;
-  const below = () => document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
-  let wasAtEnd = below() < FAR_PIXELS;
-
-  function showJump() {
-    wasAtEnd = below() < FAR_PIXELS;
-    if (wasAtEnd) unread = 0;
-    jump.hidden = wasAtEnd;
-    const text = unread ? `↓ ${unread} new` : "↓ Newest";
-    if (jump.textContent !== text) jump.textContent = text;
-    jump.setAttribute("aria-label", unread ? `${unread} new messages: go to the newest` : "Go to the newest message");
-    jump.classList.toggle("unread", unread > 0);
-  }
-
-  function came(article) {
-    equip(article);
-    const isLast = article === messages.lastElementChild;
-    if (isLast && isSending && article.classList.contains("human")) {
-      // Who writes wants to see it arrive.
-      isSending = false;
-      window.scrollTo(0, document.documentElement.scrollHeight);
-    } else if (isLast && !wasAtEnd) {
-      unread += 1;
-    }
-  }
-
   new MutationObserver((changes) => {
-    for (const change of changes) {
-      for (const node of change.addedNodes) if (node.matches?.("article")) came(node);
-    }
-    showJump();
+    for (const change of changes) for (const node of change.addedNodes) if (node.matches?.("article")) equip(node);
   }).observe(messages, { childList: true });
-
-  document.getElementById("composer")?.addEventListener("htmx:beforeRequest", () => { isSending = true; });
   document.addEventListener("htmx:load", (event) => {
     for (const article of event.detail.elt.querySelectorAll?.("article.message:not(.live)") ?? []) equip(article);
   });
@@ -177,9 +138,5 @@ document.addEventListener("DOMContentLoaded", () => {
     const place = messages.querySelector(`[data-turn="${CSS.escape(event.detail.turn)}"] .spent`);
     if (place && event.detail.spent) place.textContent = event.detail.spent;
   });
-  window.addEventListener("scroll", showJump, { passive: true });
-  window.addEventListener("resize", showJump);
-  new ResizeObserver(showJump).observe(document.body);
   for (const article of messages.children) equip(article);
-  showJump();
 });

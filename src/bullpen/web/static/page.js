@@ -48,7 +48,18 @@ document.addEventListener("keydown", (event) => {
 });
 
 // A new request makes an older error message obsolete.
-document.addEventListener("htmx:beforeRequest", () => document.getElementById("problem").replaceChildren());
+document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  document.getElementById("problem").replaceChildren();
+  detail.elt.addEventListener("htmx:beforeOnLoad", answerInSight, { once: true });
+});
+
+// The button may be gone before its answer comes: that of a turn that was cancelled. htmx would find no place for it.
+function answerInSight(event) {
+  const { elt, xhr } = event.detail;
+  if (elt.isConnected || !(xhr.status >= 400 || xhr.getResponseHeader("HX-Retarget") === "#problem")) return;
+  event.preventDefault();
+  htmx.swap("#problem", xhr.responseText, { swapStyle: "innerHTML" });
+}
 document.addEventListener("htmx:sendError", () => {
   const text = document.createElement("p");
   text.className = "problem";
@@ -59,9 +70,6 @@ document.addEventListener("htmx:load", (event) => localize(event.detail.elt));
 document.addEventListener("focusin", (event) => event.target.matches("input.url") && event.target.select());
 document.addEventListener("DOMContentLoaded", () => {
   localize(document);
-  // What sticks below the notices makes room for them.
-  const notices = document.querySelector(".notices");
-  new ResizeObserver(() => document.documentElement.style.setProperty("--notices", `${notices.offsetHeight}px`)).observe(notices);
   count();
   setInterval(count, 1000);
 });

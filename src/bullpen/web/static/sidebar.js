@@ -48,4 +48,5 @@
   });
   document.addEventListener("visibilitychange", refresh);
   document.addEventListener("turn-ended", refreshSoon);
+  document.addEventListener("activity-changed", refreshSoon);
 })();

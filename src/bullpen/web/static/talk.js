@@ -15,14 +15,6 @@
   let source = null;
   let late = null; // what came while the page was catching up
 
-  const atEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 80;
-
-  function keepingPlace(change) {
-    const follow = atEnd();
-    change();
-    if (follow) window.scrollTo(0, document.documentElement.scrollHeight);
-  }
-
   function element(html) {
     const template = document.createElement("template");
     template.innerHTML = html; // rendered by our server, which has sanitized the text of people and agents
@@ -97,20 +89,24 @@
     const old = turn(node.dataset.turn);
     if (old) old.replaceWith(node);
     else live.append(node);
-    growing.begin(node);
+    begin(node);
     ready(node);
+  }
+
+  function begin(node) {
+    growing.begin(node);
+    foldSteps(node);
   }
 
   // The reply takes the place of the turn: a person who reads its text must not lose the line.
   function becomeMessage(id, data) {
     const body = () => (document.getElementById(`m${data.sequence}`) ?? turn(id))?.querySelector(".body");
-    const before = body()?.getBoundingClientRect().bottom;
     const did = turn(id)?.querySelector(".steps > *, .thinking:not([hidden])");
-    addMessage(data.sequence, data.html);
-    if (!did) for (const node of document.querySelectorAll(`#m${data.sequence} footer :is(.did, .steps)`)) node.remove();
-    turn(id)?.remove();
-    const after = body()?.getBoundingClientRect().bottom;
-    if (before > 0 && after !== undefined) window.scrollBy({ top: after - before, behavior: "instant" });
+    tail.keepPlace(body, () => {
+      addMessage(data.sequence, data.html);
+      if (!did) for (const node of document.querySelectorAll(`#m${data.sequence} footer :is(.did, .steps)`)) node.remove();
+      turn(id)?.remove();
+    });
   }
 
   function doing(id, what) {
@@ -132,7 +128,18 @@
       old.replaceWith(step);
     } else {
       node.querySelector(".steps").append(step);
+      foldSteps(node);
     }
+  }
+
+  // Of many tools, the last three are shown, and a line above them says how many there were.
+  function foldSteps(node) {
+    const fold = node.querySelector(":scope > .earlier");
+    const earlier = (kind) => node.querySelectorAll(`:scope > .steps > ${kind}:not(.todo):nth-last-child(n + 4)`).length;
+    const [all, tools, failed] = [earlier(".step"), earlier(".tool"), earlier(".failed")];
+    const words = [tools && `${tools} tool${tools > 1 ? "s" : ""}`, failed && `${failed} failed`].filter(Boolean);
+    fold.hidden = !all;
+    fold.querySelector("summary").textContent = `before: ${words.join(" · ") || "notes"}`;
   }
 
   function showState(html) {
@@ -149,6 +156,11 @@
     const task = document.getElementById("task-text");
     if (task && typed !== undefined && open.has("task-edit")) task.value = typed;
     if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
+    // A turn says what its member says: whether it works, or waits for somebody.
+    for (const now of document.querySelectorAll("#side .doing .now")) {
+      const head = turn(now.closest(".doing").dataset.turn)?.querySelector("header .now");
+      if (head && head.className !== now.className) head.replaceWith(now.cloneNode(true));
+    }
     count();
     document.dispatchEvent(new Event("state-shown"));
   }
@@ -170,16 +182,14 @@
     const fresh = element(await answer.text());
     const came = fresh.querySelectorAll(".new-messages > article").length;
     const state = ["title", "side", "decisions"].map((id) => fresh.querySelector(`#${id}`)?.outerHTML ?? "").join("");
-    keepingPlace(() => {
-      for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
-      for (const node of fresh.querySelectorAll(".new-unanswered > details")) addUnanswered(node.outerHTML);
-      for (const node of fresh.querySelectorAll(".new-changes > div")) addChange(node.outerHTML);
-      for (const node of fresh.querySelectorAll(".new-checks > details")) addCheck(node.outerHTML);
-      const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
-      for (const node of [...live.children]) if (!running.has(node.dataset.turn)) node.remove();
-      for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
-      showState(state);
-    });
+    for (const node of fresh.querySelectorAll(".new-messages > article")) addMessage(node.dataset.sequence, node.outerHTML);
+    for (const node of fresh.querySelectorAll(".new-unanswered > details")) addUnanswered(node.outerHTML);
+    for (const node of fresh.querySelectorAll(".new-changes > div")) addChange(node.outerHTML);
+    for (const node of fresh.querySelectorAll(".new-checks > details")) addCheck(node.outerHTML);
+    const running = new Set([...fresh.querySelectorAll(".new-live > article")].map((node) => node.dataset.turn));
+    for (const node of [...live.children]) if (!running.has(node.dataset.turn)) node.remove();
+    for (const node of fresh.querySelectorAll(".new-live > article")) addLive(node.outerHTML);
+    showState(state);
     // Messages come page by page; a page without new ones is the last.
     if (came > 0 && isOpen) await readNewer();
   }
@@ -188,25 +198,21 @@
     over: (data) => document.querySelector(`#problem [data-about="${CSS.escape(data.about)}"]`)?.remove(),
     said: (data) => {
       if (data.turn && turn(data.turn)) becomeMessage(data.turn, data);
-      else keepingPlace(() => addMessage(data.sequence, data.html));
+      else addMessage(data.sequence, data.html);
     },
-    began: (data) => keepingPlace(() => turn(data.turn) || addLive(data.html)),
+    began: (data) => turn(data.turn) || addLive(data.html),
     ended: (data) => {
-      keepingPlace(() => {
-        turn(data.turn)?.remove();
-        if (data.html) addUnanswered(data.html);
-      });
+      turn(data.turn)?.remove();
+      if (data.html) addUnanswered(data.html);
       document.dispatchEvent(new CustomEvent("turn-ended", { detail: data }));
     },
-    changed: (data) => keepingPlace(() => addChange(data.html)),
-    checked: (data) => keepingPlace(() => addCheck(data.html)),
+    changed: (data) => addChange(data.html),
+    checked: (data) => addCheck(data.html),
     text: (data) => {
       const node = turn(data.turn);
       if (late) late.push(data);
       if (late || !node) return;
-      let isWhole = true;
-      keepingPlace(() => { isWhole = growing.grow(node, data); });
-      if (!isWhole) catchUp();
+      if (!growing.grow(node, data)) catchUp();
       doing(data.turn, "writing");
     },
     thinking: (data) => {
@@ -218,7 +224,7 @@
     },
     step: (data) => {
       const node = turn(data.turn);
-      if (node && data.html) keepingPlace(() => addStep(node, data));
+      if (node && data.html) addStep(node, data);
       if (data.doing) doing(data.turn, data.doing);
     },
     lagged: catchUp,
@@ -235,11 +241,7 @@
     }
     source.addEventListener("state", (event) => {
       if (event.lastEventId) number = Math.max(number, Number(event.lastEventId));
-      const dock = document.querySelector(".dock");
-      const [before, follow] = [dock.offsetHeight, atEnd()];
       showState(event.data);
-      // A decision that appears must not cover what it is about.
-      if (follow) window.scrollBy({ top: dock.offsetHeight - before, behavior: "instant" });
     });
     source.addEventListener("trouble", (event) => {
       const place = document.getElementById("problem");
@@ -275,14 +277,8 @@
     }
   }
 
-  // A phone that is turned shows the same end of the conversation.
-  let wasAtEnd = true;
-  window.addEventListener("scroll", () => { wasAtEnd = atEnd(); }, { passive: true });
-  window.addEventListener("resize", () => { if (wasAtEnd) window.scrollTo(0, document.documentElement.scrollHeight); });
-
   document.addEventListener("DOMContentLoaded", () => {
-    for (const node of live.children) growing.begin(node);
-    if (!location.hash) window.scrollTo(0, document.documentElement.scrollHeight);
+    for (const node of live.children) begin(node);
     if (isOpen) {
       document.addEventListener("visibilitychange", connectIfVisible);
       connectIfVisible();
@@ -291,11 +287,3 @@
     }
   });
 })();
-
-// An answer that an agent offers is chosen with its digit, unless a person is writing.
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
-  const offering = document.querySelectorAll("#decisions .question:has([data-key])");
-  // Of several questions, nobody knows which one is meant.
-  if (offering.length === 1 && /^[1-9]$/.test(event.key)) offering[0].querySelector(`[data-key="${event.key}"]`)?.click();
-});
