@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something
+from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something, state_folder
 from bullpen.agents.runner import to_the_end
 from bullpen.clock import milliseconds
 from bullpen.config import default_database, wants_telemetry
@@ -198,7 +198,9 @@ def file_history(
     home = files_home(store)
     if home is None or not isinstance(store, SqliteStore):
         return None
-    return FileHistory.here(store, conversation_id, owner, FolderSnapshots(home, not_looked_at=store.path))
+    return FileHistory.here(
+        store, conversation_id, owner, FolderSnapshots(home, not_looked_at=(store.path, state_folder()))
+    )
 
 
 def put_files(store: Store, conversation_id: str, choice: FileChoice, turn_id: str | None) -> list[ChangeRecord]:

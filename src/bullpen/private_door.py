@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.agents import process_tree
-from bullpen.agents.crash_records import default_folder
+from bullpen.agents.crash_records import state_folder
 from bullpen.callers import caller
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, DoorClosed
@@ -106,7 +106,7 @@ def decide(token: str, decided: Decided) -> str:
 def door_of(token: str) -> Path:
     """Return where the socket of an owner is."""
     # In a damaged database, a token may be anything.
-    return default_folder().parent / "doors" / token.encode(errors="surrogatepass").hex()[:64]
+    return state_folder() / "doors" / token.encode(errors="surrogatepass").hex()[:64]
 
 
 async def _take(conversation: Conversation, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -50,7 +50,7 @@ class Site:
         with SqliteStore(self.db) as store, owned(store, CONVERSATION) as owner:
             home = files_home(store)
             assert home is not None
-            snapshots = FolderSnapshots(home, not_looked_at=self.db)
+            snapshots = FolderSnapshots(home, not_looked_at=(self.db,))
             own = OwnWorkspace(snapshots, own_path(home, CONVERSATION, "ann"), "ann", self.root)
             work(Opened(FileHistory.here(store, CONVERSATION, owner, snapshots), own, home))
 

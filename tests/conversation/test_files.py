@@ -406,11 +406,15 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("name", ["c.db", "odd [*] na?me.db"])
 @pytest.mark.parametrize("with_git", [True, False])
-async def test_our_own_files_are_not_looked_at(project: Project, name: str, with_git: bool) -> None:
+async def test_our_own_files_are_not_looked_at(
+    project: Project, name: str, with_git: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.folder / "state"))
     if not with_git:
         shutil.rmtree(project.folder / ".git")
     project.stage.db = project.folder / "data" / name
-    project.builder("echo more >> a.py")
+    # As a turn that runs at the same time leaves a record of its processes.
+    project.builder("echo more >> a.py; mkdir -p state/bullpen/running; echo > state/bullpen/running/$$.json")
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: builder] Go.")
         await said(conversation, "[NEXT: builder] Go.")

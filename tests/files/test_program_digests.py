@@ -22,7 +22,7 @@ def test_our_own_database_and_the_files_beside_it_are_left_out(root: Path) -> No
     for name in ("c.db", "c.db-wal", "trusted.json"):
         (root / ".data" / name).touch()
 
-    found = digests.program_digests(Place(root, git_dir=None, common_dir=None), (), ".data/c.db")
+    found = digests.program_digests(Place(root, git_dir=None, common_dir=None), (), (".data/c.db",))
 
     assert names(found) == [".data/trusted.json"]
 

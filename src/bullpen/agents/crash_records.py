@@ -29,7 +29,7 @@ class CrashRecords:
     """Records in a folder, one file for each running child."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or default_folder()
+        self.folder = folder or state_folder() / "running"
 
     def record(self, pid: int, turn_id: str, guardian_pid: int | None = None) -> None:
         """Record a child that was just started. If that fails, a crash may leave it running."""
@@ -106,8 +106,8 @@ def may_have_left_something() -> bool:
     return CrashRecords().are_there()
 
 
-def default_folder() -> Path:
-    """Return the folder for records: the state folder of this user."""
+def state_folder() -> Path:
+    """Return where bullpen keeps what it needs only while something runs."""
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError:
@@ -115,7 +115,7 @@ def default_folder() -> Path:
         import tempfile
 
         state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
-    return state / "bullpen" / "running"
+    return state / "bullpen"
 
 
 def _read(file: Path) -> Record | None:

@@ -5,14 +5,14 @@ from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from bullpen.agents.crash_records import default_folder
+from bullpen.agents.crash_records import state_folder
 
 
 class SessionLock:
     """Held while a turn runs in a session. The kernel frees it when this process dies."""
 
     def __init__(self, session_id: str) -> None:
-        self._path = default_folder().parent / "sessions" / f"{session_id}.lock"
+        self._path = state_folder() / "sessions" / f"{session_id}.lock"
         self._file: int | None = None
 
     def hold(self) -> bool:

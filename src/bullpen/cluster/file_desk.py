@@ -49,7 +49,7 @@ class FileDesk:
     def __init__(self, file: WorkerFile, home: Path, cluster: str = "") -> None:
         self._file = file
         self._home = home
-        self._snapshots = FolderSnapshots(home, not_looked_at=home)
+        self._snapshots = FolderSnapshots(home, not_looked_at=(home,))
         self.places = WorkerPlaces(file, home)
         self.kept = KeptFor(home, cluster)
         self._finding = Lock()
@@ -80,7 +80,7 @@ class FileDesk:
             for conversation in over:
                 remove_own_workspaces(self._home, conversation)
             self._snapshots.let_go()
-            self._snapshots = FolderSnapshots(self._home, not_looked_at=self._home)
+            self._snapshots = FolderSnapshots(self._home, not_looked_at=(self._home,))
             with alone(self._home) as is_alone:
                 if not is_alone:
                     return None

@@ -44,11 +44,12 @@ class TooManyFiles(Exception):
     """A folder with more files than we list."""
 
 
-def list_folder(root: Path, not_looked_at: str = "") -> Listing:
-    """Return what is in a folder, apart from paths that begin so; raises TooManyFiles, or OSError if it cannot."""
+def list_folder(root: Path, not_looked_at: tuple[str, ...] = ()) -> Listing:
+    """Return what is in a folder, apart from our own; raises TooManyFiles, or OSError if it cannot."""
     found: Listing = {}
+    ours = tuple(map(os.fsencode, not_looked_at))
     for path, status in _files(os.fsencode(root)):
-        if not_looked_at and path.startswith(os.fsencode(not_looked_at)):
+        if path.startswith(ours):
             continue
         found[path] = Listed(
             _git_mode(status.st_mode), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

@@ -21,11 +21,12 @@ _BRANCHES = re.compile(
 )
 
 
-def program_digests(place: Place, folders: Iterable[str] = (), not_looked_at: str = "") -> dict[str, str]:
+def program_digests(place: Place, folders: Iterable[str] = (), not_looked_at: tuple[str, ...] = ()) -> dict[str, str]:
     """Return a digest of each such file at the top of a root and in its git folder, by its path.
 
     Also of those in folders below the root, and in the folders that these are in. All of them are in it themselves,
-    with a slash at the end, so that it is never empty. What begins with `not_looked_at` is left out: our own database.
+    with a slash at the end, so that it is never empty. What begins as one of
+    `not_looked_at` does is left out: our own files.
     """
     root = os.fsencode(place.root)
     below = {str(above) for folder in folders for above in (PurePath(folder), *PurePath(folder).parents)} - {"."}
@@ -35,7 +36,7 @@ def program_digests(place: Place, folders: Iterable[str] = (), not_looked_at: st
             break
         path = os.path.normpath(path)
         name = shown(os.path.relpath(path, root) if path.startswith(root + b"/") else path)[0]
-        if not_looked_at and name.startswith(not_looked_at):
+        if name.startswith(not_looked_at):
             continue
         digests[name] = _digest(path)
     return digests

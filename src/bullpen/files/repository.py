@@ -5,7 +5,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import local
 
@@ -52,12 +52,12 @@ _SPECIAL = re.compile(r"[][*?\\]")
 class Repository:
     """Our repository, as it is used for one root."""
 
-    def __init__(self, home: Path, place: Place, program: str, not_looked_at: Path | None = None) -> None:
+    def __init__(self, home: Path, place: Place, program: str, not_looked_at: Iterable[Path] = ()) -> None:
         self.place = place
-        self.not_looked_at = ""
-        """The beginning of the paths of our own files, if they are below the root."""
-        if not_looked_at is not None and not_looked_at.is_relative_to(place.root):
-            self.not_looked_at = str(not_looked_at.relative_to(place.root))
+        self.not_looked_at = tuple(
+            str(path.relative_to(place.root)) for path in not_looked_at if path.is_relative_to(place.root)
+        )
+        """How the paths of our own files begin that are below the root."""
         self.program = program
         self.folder = home / place.family
         self.own = self.folder / "roots" / place.name
@@ -147,8 +147,8 @@ class Repository:
     def excludes(self) -> list[str]:
         """Return the options for what is left alone, besides what files in the folder say."""
         # Its characters as they are, and anything after them: a database has files beside it.
-        plain = _SPECIAL.sub(r"\\\g<0>", self.not_looked_at)
-        ours = [f"--exclude=/{plain}*"] if plain else []
+        plain = [_SPECIAL.sub(r"\\\g<0>", path) for path in self.not_looked_at]
+        ours = [f"--exclude=/{path}*" for path in plain]
         if self.place.common_dir is None:
             return [f"--exclude-from={self.folder / 'not-kept'}", *ours]
         files = [self.place.common_dir / "info" / "exclude", Path(self.setting("core.excludesFile"))]

@@ -1,7 +1,7 @@
 """FolderSnapshots: what is in a folder at a moment, compared with another, put back, and merged."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from weakref import finalize
@@ -39,10 +39,10 @@ NO_GIT = "git is not installed"
 class FolderSnapshots:
     """Everything that is kept of folders, in one private folder of ours."""
 
-    def __init__(self, home: Path, *, not_looked_at: Path | None = None) -> None:
-        """Keep what folders are in `home`. Files whose paths begin with the other path are left alone: our own."""
+    def __init__(self, home: Path, *, not_looked_at: Iterable[Path] = ()) -> None:
+        """Keep what folders are in `home`. Files whose paths begin with one of the others are left alone: our own."""
         self.home = home.absolute()
-        self._not_looked_at = not_looked_at and Path(os.path.realpath(not_looked_at))
+        self._not_looked_at = tuple(Path(os.path.realpath(path)) for path in not_looked_at)
         self._known: dict[Place, Workspace] = {}
         self._held: finalize[[int], FolderSnapshots] | None = None
 
@@ -80,7 +80,7 @@ class FolderSnapshots:
 class Workspace:
     """The files below one root."""
 
-    def __init__(self, home: Path, place: Place, not_looked_at: Path | None = None) -> None:
+    def __init__(self, home: Path, place: Place, not_looked_at: Iterable[Path] = ()) -> None:
         self.root = place.root
         self._place = place
         self._ignored: dict[Path, bool] = {}
