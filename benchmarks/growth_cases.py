@@ -42,6 +42,7 @@ from bullpen.routing.missed_hand_overs import missed_hand_over
 from bullpen.routing.obstacles import Situation, may_begin
 from bullpen.routing.progress import Progress, sketch
 from bullpen.routing.queue import TurnQueue, WaitingTurn
+from bullpen.routing.reviews import why_unclear
 from bullpen.routing.router import Router
 from bullpen.store.sqlite import SqliteStore
 from bullpen.team.approval_rules import allowing, denying
@@ -89,6 +90,7 @@ WRITTEN = (
     "a > b ",
     "- run\n  ```\n  a\n  ```\n",
 )
+VERDICT_WORDS = (": ", ", ", ".", "?", "approve ? ", "I would ", "等", "if the ", "“”", "\n")
 MENTIONS = ("@", "@a", "@max ", " @", "@@max", "`@max", "@mxa ", "@nobody, ", "＠")
 HAND_OVERS = (
     "over to max ",
@@ -354,6 +356,13 @@ def _about_routing(team: LoadedTeam) -> Iterator[Case]:
         yield Case(f"find mentions in {unit!r}", 8 * KIBIBYTE, partial(_on_text, mention, unit))
     yield Case("sketch a reply to find a loop", 8 * KIBIBYTE, partial(_on_text, sketch, "one two 3 four 五. "))
     yield Case("find who is next in a queue", 250, _queue)
+    for unit in VERDICT_WORDS:
+        yield Case(f"find a verdict after {unit!r}", 8 * KIBIBYTE, partial(_on_text, _find_verdict, unit))
+
+
+def _find_verdict(text: str) -> object:
+    text += "\n[VERDICT: approve]"
+    return why_unclear(text, read_markers(text))
 
 
 def _route(router: Router, sender: Member, unit: str, size: int) -> Run:

@@ -26,13 +26,40 @@ def calls_that_wait(tree: ast.AST) -> Iterator[tuple[int, float]]:
                             yield node.lineno, seconds
 
 
+def measurements(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines in which time is measured; a deadline is no measurement."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id="process_time" | "perf_counter") | ast.Attribute(attr="process_time" | "perf_counter"):
+                yield node.lineno
+            case ast.BinOp(op=ast.Sub(), left=ast.Call(func=ast.Attribute(attr="monotonic"))):
+                yield node.lineno
+
+
+def sources(*words: str) -> Iterator[tuple[Path, ast.AST]]:
+    """Yield each file of the tests that has one of these words, and its tree."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if any(word in source for word in words):
+            yield path.relative_to(ROOT), ast.parse(source)
+
+
 def test_no_test_waits_for_time() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line} waits {seconds} s"
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        if "sleep" in (source := path.read_text(encoding="utf-8"))
-        for line, seconds in calls_that_wait(ast.parse(source))
+        f"{path}:{line} waits {seconds} s"
+        for path, tree in sources("sleep")
+        for line, seconds in calls_that_wait(tree)
         if MOMENT_SECONDS < seconds < FOR_EVER_SECONDS
+    ]
+
+    assert found == []
+
+
+def test_no_test_measures_time() -> None:
+    found = [
+        f"{path}:{line}"
+        for path, tree in sources("process_time", "perf_counter", "monotonic")
+        for line in measurements(tree)
     ]
 
     assert found == []

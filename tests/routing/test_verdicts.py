@@ -1,7 +1,6 @@
 """What counts as a verdict: a marker on a line of its own at the end, and words that do not say the opposite."""
 
 from itertools import product
-from time import process_time
 
 import pytest
 
@@ -484,17 +483,6 @@ def test_a_quote_that_has_ended_does_not_matter() -> None:
     assert (
         verdict("<!-- seen --> The button says “Save” now, and `<!--` is escaped.\n\n[VERDICT: approve]") == "approve"
     )
-
-
-@pytest.mark.parametrize("piece", [": ", ", ", ".", "?", "approve ? ", "I would ", "等", "if the ", "“”", "\n"])
-def test_time_grows_with_length_and_no_faster(piece: str) -> None:
-    def seconds(length: int) -> float:
-        text = piece * (length // len(piece)) + "\n[VERDICT: approve]"
-        begin = process_time()
-        why_unclear(text, read_markers(text))
-        return process_time() - begin
-
-    assert min(seconds(19_000) for _ in range(3)) < 1
 
 
 def test_a_refusal_counts_in_a_long_reply_and_beside_an_approval() -> None:
