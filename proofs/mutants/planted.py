@@ -896,7 +896,7 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "what waits does not change the exit code of the inbox",
         "cli/inbox.py",
-        "return SOMETHING_WAITS if left.items else 0",
+        "return SOMETHING_WAITS if left else 0",
         "return 0",
         ("cli/*inbox*",),
         "code or print or waits",

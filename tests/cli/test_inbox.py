@@ -171,6 +171,45 @@ def test_an_answer_that_a_reply_offers_is_given_with_its_number(
         assert chat.leave() == 0
 
 
+def test_an_answer_that_a_reply_offered_is_given_also_when_nobody_has_its_conversation_open(
+    write_team: Callable[..., Path], bullpen: Run, at_terminal: AtTerminal
+) -> None:
+    write_team(max="Ship it? [ASK: yes | no]")
+    assert bullpen("run", "--trust", "team.toml", "@max go").returncode == 3
+    write_team(max="Shipped.")
+
+    (listed,) = json.loads(bullpen("sessions", "--json").stdout)
+    printed = bullpen("inbox")
+    assert (listed["activity"], printed.returncode) == ("waits", 3)
+    assert "max asks you (turn 1)." in printed.stdout
+    assert "nobody has it open" in printed.stdout
+    assert "/yes 1 no" in printed.stdout
+
+    desk = at_terminal("inbox", "--as", "kim")
+    desk.wait_for("Ship it?", "2  no", "Enter: later")
+    desk.press("2")
+    # Its team file is another one now.
+    desk.wait_for("Run it?")
+    desk.press("y\r")
+    desk.wait_for("Shipped.", "Nothing waits for you")
+    assert desk.leave() == 0
+    assert bullpen("inbox").returncode == 0
+
+
+def test_a_turn_that_failed_is_decided_also_when_nobody_has_its_conversation_open(
+    write_team: Callable[..., Path], bullpen: Run, at_terminal: AtTerminal
+) -> None:
+    write_team(max=[{"exit": 1}])
+    assert bullpen("run", "--trust", "team.toml", "@max go").returncode == 3
+
+    desk = at_terminal("inbox")
+    desk.wait_for("2  continue without it", "Enter: later")
+    desk.press("/")
+    desk.press("skip all\r")
+    desk.wait_for("Nothing waits for you")
+    assert desk.leave() == 0
+
+
 def test_who_decides_about_a_turn_that_failed_is_told_what_became_of_it(
     write_team: Callable[..., Path], bullpen: Run, at_terminal: AtTerminal, home: Path
 ) -> None:

@@ -17,7 +17,7 @@ COMMANDS = {
     "chat": "talk with a team in the terminal",
     "run": "send one message, unattended, and show what happens",
     "hook": "let agents read what is staged before each commit, and stop it if they want changes",
-    "inbox": "answer what agents ask, in every conversation that some process has open",
+    "inbox": "answer what agents ask, in every conversation",
     "preview": "show the exact prompt that an agent would be given",
     "sessions": "list, show, search, fork, export and delete conversations",
     "explain": "show what an agent was given in a turn, what was left out, and why",

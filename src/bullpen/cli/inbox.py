@@ -1,20 +1,20 @@
-"""`bullpen inbox`: what waits for a person in all conversations, beside the processes that have them open."""
+"""`bullpen inbox`: what waits for a person in all conversations, whichever process has them open, or none."""
 
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from bullpen.cli.database import add_database_option
-from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_choices, print_closed, print_item
+from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_choices, print_item
 from bullpen.cli.typed_commands import to_type
 from bullpen.database import Database, open_database
 from bullpen.errors import NoConversations
 from bullpen.terminal.raw_mode import is_terminal
-from bullpen.view.inbox import Inbox, Item, inbox
+from bullpen.view.inbox import Item, inbox
 
 SOMETHING_WAITS = 3
 EXIT_CODES = f"""\
@@ -55,26 +55,25 @@ def run(options: argparse.Namespace) -> int:
             left = InboxDesk(database, options).answer_all()
         elif options.watch:
             _print_new(database, options)
-            left = Inbox()
+            left = []
         else:
             left = inbox(database, options.file)
             _print_all(left, options)
-    return SOMETHING_WAITS if left.items else 0
+    return SOMETHING_WAITS if left else 0
 
 
-def _print_all(found: Inbox, options: argparse.Namespace) -> None:
+def _print_all(found: Sequence[Item], options: argparse.Namespace) -> None:
     if options.json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found.items), indent=2) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
         return
-    for item in found.items:
+    for item in found:
         print_item(item)
         print_choices(item)
         print()
-    if found.items:
+    if found:
         print(f"To answer, run this in a terminal: {to_type('inbox', options.db)}")
     else:
         print(NOTHING)
-    print_closed(found, options.db)
 
 
 def _print_new(database: Database, options: argparse.Namespace) -> None:
@@ -93,7 +92,7 @@ def new_items(database: Database, team: Path | None) -> Iterator[Item]:
     """Yield everything that waits, each once, for as long as anybody asks."""
     known: set[tuple[str, str, str]] = set()
     while True:
-        items = inbox(database, team).items
+        items = inbox(database, team)
         yield from (item for item in items if item.key not in known)
         known = {item.key for item in items}
         time.sleep(LOOK_SECONDS)

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_closed, print_item
+from bullpen.cli import main
+from bullpen.cli.inbox_items import LOOK_SECONDS, NOTHING, print_item
 from bullpen.clock import pause
 from bullpen.database import Database
 from bullpen.errors import BullpenError, UnknownConversation
@@ -24,7 +25,7 @@ from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 from bullpen.view.activity import ASLEEP, WAITS
 from bullpen.view.decisions import NO, STOP, YES, Choice
-from bullpen.view.inbox import Inbox, Item, inbox, owner_token, what_became_of
+from bullpen.view.inbox import Item, inbox, owner_token, what_became_of
 from bullpen.view.shown_cards import SETTLED_SECONDS
 from bullpen.view.state import team_of
 from bullpen.view.typed_answers import read_typed
@@ -55,29 +56,28 @@ class InboxDesk:
         self._unread: deque[Key] = deque()
         """Keys that were pressed and that nobody has taken yet."""
 
-    def answer_all(self) -> Inbox:
+    def answer_all(self) -> list[Item]:
         """Ask about everything that waits; return what is left of it. With --watch, until the person leaves."""
         with self._terminal.on():
             while True:
                 found = self._look()
-                waiting = [item for item in found.items if item.key not in self._later]
+                waiting = [item for item in found if item.key not in self._later]
                 if waiting:
                     self._is_waiting = False
                     if not self._ask(waiting[0], len(waiting)):
                         return self._look()
                 elif not self._options.watch:
-                    if not found.items:
+                    if not found:
                         print(NOTHING if not self._later else "Nothing waits for you any more.")
-                    print_closed(found, self._options.db)
                     return found
                 elif not self._stay():
                     return found
 
-    def _look(self) -> Inbox:
+    def _look(self) -> list[Item]:
         found = inbox(self._database, self._options.file)
         if self._options.watch:
-            texts = [f"{item.decision.text} {item.decision.shown}" for item in found.items]
-            self._notifier.show((WAITS if found.items else ASLEEP).sign, len(found.items), *texts)
+            texts = [f"{item.decision.text} {item.decision.shown}" for item in found]
+            self._notifier.show((WAITS if found else ASLEEP).sign, len(found), *texts)
         return found
 
     def _stay(self) -> bool:
@@ -107,7 +107,7 @@ class InboxDesk:
         print(f"  Enter: later{more} · /: a command · q: leave", flush=True)
         keys = {**keys, **_letters_of(item)}
         while (pressed := self._key(tuple(keys))) == "":
-            if item.key not in {one.key for one in self._look().items}:
+            if item.key not in {one.key for one in self._look()}:
                 print(safe_line(f"{what_became_of(self._database, item)}. It waits no more."), flush=True)
                 return True
         if pressed == LEAVE:
@@ -122,20 +122,34 @@ class InboxDesk:
         """Do what was chosen, or what is typed now; the person is told what became of it."""
         try:
             if choice is None:
-                action, given = self._typed(item)
+                typed = COMMAND + self._line(COMMAND)
+                action, given = self._read(typed, item)
             else:
-                action, given = choice.action, dict(choice.given)
+                typed, action, given = choice.typed, choice.action, dict(choice.given)
                 if choice.begins:
                     given["text"] = self._line("Why not? It reads that; Enter alone says only no: ")
-            if action:
+            if action and item.pid is None:
+                self._continue(item, typed)
+            elif action:
                 told = decide(self._token(item), Decided(action=action, given=given, by=self._options.sender))
                 print(safe_line(told or what_became_of(self._database, item)) + ".", flush=True)
         except BullpenError as error:
             print(safe_line(f"! {error}"), flush=True)
 
-    def _typed(self, item: Item) -> tuple[str, dict[str, Any]]:
-        """Read a command; an answer is about this question, unless it names another turn."""
-        line = COMMAND + self._line(COMMAND)
+    def _continue(self, item: Item, typed: str) -> None:
+        """Open a conversation that nobody has open for what was decided, and show what comes of it."""
+        words = ["run", "--resume", item.conversation, "--approve", "ask", typed]
+        for option, value in (("--as", self._options.sender), ("--db", self._options.db)):
+            words += [] if value is None else [option, str(value)]
+        # It asks whether the team file may run, in lines.
+        self._terminal.restore()
+        try:
+            main(words)
+        finally:
+            self._terminal.enter()
+
+    def _read(self, line: str, item: Item) -> tuple[str, dict[str, Any]]:
+        """Return what a command does; an answer is about this question, unless it names another turn."""
         team = team_of(self._database.conversation(item.conversation))
         typed = None if team is None else read_typed(line, team, [item.decision])
         if typed is None or typed.command.run is None:

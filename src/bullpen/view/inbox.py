@@ -1,4 +1,4 @@
-"""The inbox: what waits for a person in all conversations that some process has open, whichever it is."""
+"""The inbox: what waits for a person in all conversations, whichever process has them open, or none."""
 
 from pathlib import Path
 
@@ -32,8 +32,8 @@ class Item(Struct, frozen=True, kw_only=True):
     team: str
     since: int
     """Milliseconds since 1970."""
-    pid: int
-    """The process that has the conversation open."""
+    pid: int | None
+    """The process that has the conversation open; None if none has."""
     people: tuple[str, ...]
     """Who is in its team."""
     decision: Decision
@@ -44,31 +44,24 @@ class Item(Struct, frozen=True, kw_only=True):
         return self.conversation, *self.decision.key
 
 
-class Inbox(Struct, frozen=True, kw_only=True):
-    """Everything that waits for a person."""
+def inbox(store: Store, team: Path | None = None) -> list[Item]:
+    """Return what waits for a person in all conversations, or in those of one team file: the oldest first.
 
-    items: tuple[Item, ...] = ()
-    """The oldest first."""
-    closed: tuple[str, ...] = ()
-    """Conversations that need a person, too, and that no process has open."""
-
-
-def inbox(store: Store, team: Path | None = None) -> Inbox:
-    """Return what waits for a person in all conversations, or in those of one team file."""
+    What waits where nobody has the conversation open comes last, since no agent waits there.
+    """
     file = None if team is None else str(team_path(team))
     items: list[Item] = []
-    closed: list[str] = []
     for stored in store.conversations():
         if stored.archived_at is not None or file not in (None, stored.team_path):
             continue
         if stored.owner is not None and is_alive(stored.owner, store):
             items += _items(store, stored, stored.owner.pid)
         elif stored.messages and conversation_summary(store, stored.id).needs_you:
-            closed.append(stored.id)
-    return Inbox(items=tuple(sorted(items, key=lambda item: item.since)), closed=tuple(closed))
+            items += _items(store, stored, None)
+    return sorted(items, key=lambda item: (item.pid is None, item.since))
 
 
-def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
+def _items(store: Store, stored: StoredConversation, pid: int | None) -> list[Item]:
     try:
         view = stored_view(store, stored.id)
     except UnknownConversation:
@@ -86,7 +79,7 @@ def _items(store: Store, stored: StoredConversation, pid: int) -> list[Item]:
             decision=decision,
         )
         for decision in view.decisions
-        if decision.at < newest
+        if pid is None or decision.at < newest
     ]
 
 

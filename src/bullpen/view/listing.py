@@ -37,7 +37,7 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     team_path: str
     """Where its team file is; empty if it was not a file."""
     state: str
-    """As stored; or "interrupted", if its process died in a turn, or "undecided", if a turn waits for a decision."""
+    """As stored; or "interrupted", if its process died in a turn, or "undecided", if something waits for a decision."""
     started_at: int
     last_at: int
     messages: int
@@ -336,7 +336,7 @@ def _state(stored: StoredConversation, *, is_open: bool) -> str:
         return stored.state if is_open else "interrupted"
     progress = stored.progress
     asked = _has_failed(stored)
-    asked = asked or any(progress.get(name) for name in ("unallowed", "conflicts", "programs", "spent"))
+    asked = asked or any(progress.get(name) for name in ("asks", "unallowed", "conflicts", "programs", "spent"))
     for kind in ("rounds", "reviews"):
         asked = asked or any(one.get("state") == "asking" for one in dict(progress.get(kind) or {}).values())
     return "undecided" if asked else stored.state

@@ -217,8 +217,8 @@ def test_a_question_can_be_answered_in_another_door_and_the_first_answer_counts(
     number = one.begin_prompt(session, "Go.")
     question = one.question()
     with SqliteStore(home / "data" / "conversations.db") as store:
-        until(lambda: inbox(store).items)
-        [item] = inbox(store).items
+        until(lambda: inbox(store))
+        [item] = inbox(store)
         token = owner_token(store, session)
     assert token is not None
 
@@ -394,8 +394,8 @@ def test_a_question_survives_the_editor_and_is_answered_in_another_door(
     assert one.process.stdin is not None
     one.process.stdin.close()
     with SqliteStore(home / "data" / "conversations.db") as store:
-        until(lambda: inbox(store).items)
-        [item] = inbox(store).items
+        until(lambda: inbox(store))
+        [item] = inbox(store)
         token = owner_token(store, session)
     assert token is not None
     decide(token, Decided(action="yes", given=dict(item.decision.choices[0].given), by="kim"))
