@@ -11,6 +11,7 @@ from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.view.activity import ACTIVITIES
+from bullpen.view.decisions import Decision, Kind
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import ConversationView, conversation_view, stored_view
 
@@ -102,3 +103,34 @@ def test_a_reply_waits_for_a_person_until_nobody_has_it_open(stage: Stage) -> No
     waits: object = ("waits", {"kim": "waits", "max": "asleep"}, [])
     assert open_here == [waits, waits, "waits"]
     assert (others, closed) == ("waits for kim", "asleep")
+
+
+def test_what_a_person_is_asked_comes_before_what_has_failed(stage: Stage) -> None:
+    stage.agent("max", FAILING)
+    stage.agent("ben", [{"say": "Ship it? [ASK: yes | no]"}], cli="text")
+
+    async def story() -> list[object]:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await conversation.say("Go. [NEXT: max & ben]")
+            await conversation.until_quiet()
+            return await seen(stage, conversation)
+
+    waits: object = ("waits", {"kim": "waits", "max": "failed", "ben": "waits"}, [])
+    assert asyncio.run(story()) == [waits, waits, "waits"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "word"),
+    [
+        (("failed", "conflict"), "waits"),
+        (("failed", "pick"), "waits"),
+        (("failed", "held"), "failed"),
+        (("paused",), "waits"),
+        (("trouble", "missed"), "failed"),
+    ],
+)
+def test_what_is_asked_wins_wherever_it_is_in_the_list(kinds: tuple[Kind, ...], word: str) -> None:
+    view = ConversationView(
+        id="c", team="t", is_open=True, decisions=tuple(Decision(kind=kind, text="") for kind in kinds)
+    )
+    assert view.activity.name == word

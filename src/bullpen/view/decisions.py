@@ -131,6 +131,11 @@ class Decision(Struct, frozen=True, kw_only=True):
         """Whether something went wrong."""
         return self.kind in ("failed", "trouble")
 
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked something, besides failures and what follows from them."""
+        return not self.is_failure and self.kind not in ("paused", "held", "missed")
+
 
 def decisions(
     *,

@@ -334,12 +334,16 @@ def _summary(store: Store, stored: StoredConversation) -> ConversationSummary:
 def _state(stored: StoredConversation, *, is_open: bool) -> str:
     if stored.running:
         return stored.state if is_open else "interrupted"
+    return "undecided" if _has_failed(stored) or _asks(stored) else stored.state
+
+
+def _asks(stored: StoredConversation) -> bool:
+    """Return whether a person is asked something, besides what becomes of turns that failed."""
     progress = stored.progress
-    asked = _has_failed(stored)
-    asked = asked or any(progress.get(name) for name in ("asks", "unallowed", "conflicts", "programs", "spent"))
-    for kind in ("rounds", "reviews"):
-        asked = asked or any(one.get("state") == "asking" for one in dict(progress.get(kind) or {}).values())
-    return "undecided" if asked else stored.state
+    if any(progress.get(name) for name in ("asks", "unallowed", "conflicts", "programs", "spent")):
+        return True
+    judged = [one for kind in ("rounds", "reviews") for one in dict(progress.get(kind) or {}).values()]
+    return any(one.get("state") == "asking" for one in judged)
 
 
 def _needs_you(store: Store, stored: StoredConversation, *, is_open: bool) -> bool:
@@ -351,7 +355,8 @@ def _needs_you(store: Store, stored: StoredConversation, *, is_open: bool) -> bo
 
 def _activity(stored: StoredConversation, *, needs_you: bool, is_open: bool) -> ActivityName:
     if needs_you:
-        return "failed" if _has_failed(stored) or (stored.running and not is_open) else "waits"
+        has_failed = _has_failed(stored) or (stored.running and not is_open)
+        return "failed" if has_failed and not _asks(stored) else "waits"
     return "working" if stored.running else "asleep"
 
 

@@ -188,7 +188,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     def activity(self) -> Activity:
         """What it does now. What waits for a person comes first: it needs somebody who looks."""
         if self.decisions:
-            return FAILED if self.decisions[0].is_failure else WAITS
+            has_failed = any(one.is_failure for one in self.decisions)
+            return FAILED if has_failed and not any(one.asks for one in self.decisions) else WAITS
         if self.status == "working":
             return WORKING
         return WAITS if self.status == "your_turn" and self.is_owned else ASLEEP
