@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.cli import main
-from bullpen.config import standing_answers_file
+from bullpen.config import standing_answers_file, trust_file
 
 GOOD = f"""\
 [[member]]
@@ -241,16 +241,22 @@ def test_rules_and_answers_that_allow_less_than_before(capsys: pytest.CaptureFix
     exact = {**wide, "diff": "+x", "folder": "", "kind": "command", "command": "make", "paths": []}
     kept = standing_answers_file()
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps({str(Path("team.toml").absolute()): {"max": [wide, exact]}}), encoding="utf-8")
+    team = str(Path("team.toml").absolute())
+    kept.write_text(json.dumps({team: {"max": [wide, exact]}}), encoding="utf-8")
 
-    assert main(["check"]) == 0
+    def said() -> list[str]:
+        assert main(["check"]) == 0
+        return [line for line in capsys.readouterr().out.splitlines() if line.startswith("max: ")]
 
-    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("max: ")]
-    assert said == [
+    wider = "max: your earlier “always” was wider than what you were shown, so you are asked again: a.py"
+    assert said() == [wider], "nobody has used this file while its rules allowed more"
+
+    trust_file().write_text(json.dumps({team: "0" * 64}), encoding="utf-8")
+    assert said() == [
         (
             "max: allow 'git diff*' allowed any command that begins with 'git diff', also within a word, with any "
             "options; now it allows 'git diff' as whole words, without options or subcommands that "
             "run or write something."
         ),
-        "max: your earlier “always” was wider than what you were shown, so you are asked again: a.py",
+        wider,
     ]

@@ -79,6 +79,17 @@ def test_a_record_of_an_earlier_version_is_known(tmp_path: Path) -> None:
     assert Trust(file).agreed(TEAM) == {"1 .env", "2 .env"}
 
 
+def test_who_agreed_to_a_file_in_an_earlier_version_agreed_to_wider_rules(tmp_path: Path) -> None:
+    file = tmp_path / "trusted.json"
+    assert not Trust(file).has_agreed_to_wider_rules(TEAM), "a new file"
+
+    file.write_text(json.dumps({str(TEAM): hashlib.sha256(b"a").hexdigest()}))
+    assert Trust(file).has_agreed_to_wider_rules(TEAM)
+
+    Trust(file).remember(TEAM, "b")
+    assert not Trust(file).has_agreed_to_wider_rules(TEAM)
+
+
 def test_only_its_owner_may_read_the_record(tmp_path: Path) -> None:
     file = tmp_path / "home" / "bullpen" / "trusted.json"
     before = os.umask(0o000)
@@ -96,7 +107,7 @@ def test_the_usual_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     Trust().remember(TEAM, "a")
 
-    assert list(json.loads((tmp_path / "trusted.json").read_bytes())) == [str(TEAM)]
+    assert list(json.loads((tmp_path / "trusted.json").read_bytes())) == [str(TEAM), f"rules {TEAM}"]
 
 
 @pytest.mark.parametrize(

@@ -96,14 +96,16 @@ def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> No
         return
     root = team_path(path).parent
     stand_ins = stand_in_sentences(team, root, os.environ)
-    settings = settings_sentences(team, root, Trust().agreed(team_path(path)))
+    trust = Trust()
+    settings = settings_sentences(team, root, trust.agreed(team_path(path)))
+    narrowed_rules = _narrowed(team) if trust.has_agreed_to_wider_rules(team_path(path)) else ()
     wider = _asked_again(StandingAnswers(team_path(path)))
     for sentence in (
         *hand_over_sentences(team),
         *shared_folder_sentences(team, root),
         *stand_ins,
         *settings,
-        *_narrowed(team),
+        *narrowed_rules,
         *wider,
     ):
         print(printable(sentence).replace("\n", " "))

@@ -28,6 +28,8 @@ from bullpen.team.team import Check, Member, Team
 
 MOST_TEXTS = 100
 """Texts of one team file that are known, and settings beside it; the latest of which a person has agreed to."""
+MEANING_OF_RULES = "whole words"
+"""What is remembered beside a text: what rules of `allow` mean now."""
 
 
 class Runs(Struct, frozen=True, kw_only=True):
@@ -147,10 +149,18 @@ class Trust:
         """Return the marks of the settings to which a person has agreed for this team file; none if it is not known."""
         return frozenset(self._lines(_settings_key(path)))
 
+    def has_agreed_to_wider_rules(self, path: Path) -> bool:
+        """Return whether a person has agreed to this team file only when its rules of `allow` allowed more."""
+        return bool(self._lines(str(path.absolute()))) and not self._lines(_rules_key(path))
+
     def remember(self, path: Path, text: str, settings: Collection[str] = ()) -> None:
         """Trust this text at this path from now on, and these settings, beside those from before."""
         marks = sorted(mark.replace("\n", " ") for mark in settings)
-        new = {str(path.absolute()): [_hash_of(text)], _settings_key(path): marks}
+        new = {
+            str(path.absolute()): [_hash_of(text)],
+            _settings_key(path): marks,
+            _rules_key(path): [MEANING_OF_RULES],
+        }
 
         def changed(content: Any) -> dict[str, str]:
             known = _hashes(content)
@@ -178,6 +188,11 @@ def _lines_of(text: str) -> list[str]:
 def _settings_key(path: Path) -> str:
     """Return the name of an entry that no path has."""
     return f"settings {path.absolute()}"
+
+
+def _rules_key(path: Path) -> str:
+    """Do the same for what its rules mean."""
+    return f"rules {path.absolute()}"
 
 
 def _hashes(content: Any) -> dict[str, str]:
