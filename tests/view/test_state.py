@@ -139,6 +139,24 @@ def test_what_a_member_does_not_get_of_the_project_is_said_in_who(stage: Stage) 
     ]
 
 
+def test_of_whom_no_figures_are_known_it_is_said_in_who(stage: Stage) -> None:
+    counted: Script = [{"say": "Done."}]
+    stage.agent("max", [{"say": "Done."}], cli="text")
+    stage.agent("ada", counted)
+    stage.agent("new", HANGING, cli="text")
+    stage.agent("bad", [{"exit": 1}], cli="text")
+
+    async def story() -> list[str]:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await conversation.say("Go. [NEXT: max & ada & bad]")
+            await conversation.until_quiet()
+            return who_lines(conversation)
+
+    lines = [line for line in asyncio.run(story()) if "memory of its own" not in line]
+    assert lines[2] == "  reports no figures: what its turns have used is not known"
+    assert sum("no figures" in line for line in lines) == 1, lines
+
+
 def test_who_has_full_permissions_is_shown(stage: Stage) -> None:
     stage.agent("max", HANGING)
     stage.agent("ada", FAILING, cli="gemini", more='permissions = "full"')

@@ -174,6 +174,8 @@ def _member_lines(member: MemberView, *, is_lead: bool) -> Iterator[str]:
     role = f", {member.role}" if member.role else ""
     spent = used(member.spent.tokens, member.spent.cost_usd, is_estimate=member.spent.is_estimate)
     yield f"{member.name}: {what}{role}{' (leads)' if is_lead else ''}{f' · {spent}' if spent else ''}"
+    if not spent and member.spent.turns > member.spent.failures:
+        yield "  reports no figures: what its turns have used is not known"
     if member.memory is not None:
         yield f"  {member.memory.sentence}"
     if member.review:
