@@ -880,7 +880,7 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "a used-up budget looks like a decision about a turn",
         "cli/exit_codes.py",
-        '    if any(one.kind == "budget" for one in view.decisions):\n        return "paused"\n',
+        '    if "budget" in kinds:\n        return "paused"\n',
         "",
         ("cli/*run*", "view/*budgets*", "conversation/*budgets*"),
         "budget",

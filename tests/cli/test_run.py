@@ -136,6 +136,18 @@ def test_a_failed_turn_gives_3_and_can_be_decided_later(write_team: Write, bullp
     assert bullpen_process("run", "--resume", "last").returncode == 3
 
 
+def test_what_was_undecided_before_says_nothing_of_a_later_message(write_team: Write, bullpen: Bullpen) -> None:
+    write_team(ada=[{"exit": 1}], bob="Ship it? [ASK: yes | no]", cid="Read.")
+
+    assert bullpen("run", "--trust", "team.toml", "@ada go").returncode == 3
+    assert bullpen("run", "--resume", "last", "@bob go").returncode == 3, "bob asks"
+
+    well = bullpen("run", "--resume", "last", "@cid go")
+    assert (well.returncode, "Waiting for your decision: turn 1 of ada." in well.stderr) == (0, True)
+    assert bullpen("run", "--resume", "last", "@ada go").returncode == 3, "she fails again"
+    assert bullpen("run", "--resume", "last").returncode == 3, "all of it is to be decided"
+
+
 def test_a_question_gives_3_until_it_is_answered(write_team: Write, bullpen: Bullpen) -> None:
     write_team(ada="Ship it? [ASK: yes | no]")
 

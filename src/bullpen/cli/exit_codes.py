@@ -1,13 +1,14 @@
 """How a conversation was left: for the exit code, and for the person who comes back."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
 from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
+from bullpen.view.decisions import DecisionKey, Kind
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.status_lines import NOTHING_KEPT, left_open_lines
 
@@ -24,13 +25,16 @@ ENDINGS: dict[Ending, int] = {
     "interrupted": 130,
 }
 
+DECIDED_BY_PEOPLE: tuple[Kind, ...] = ("failed", "question", "allow", "conflict", "pick", "programs")
+
 EXIT_CODES = """\
 exit codes:
   0    done: no turn is running, and it is a person's turn
   1    an error, printed on stderr
   2    wrong usage
   3    a person must decide: an agent asks a question, a turn failed, was cancelled or interrupted, a hand-over needs
-       a yes, a merge conflicts, one of several results is to be picked, or files changed that make programs run
+       a yes, a merge conflicts, one of several results is to be picked, or files changed that make programs run;
+       what was asked before this message, and holds up nothing now, does not count
   4    paused, at a limit, because a budget is used up, or by a person
   5    timed out; the running turns were cancelled
   6    nobody was asked: the message names nobody in the team, or what it wants is not possible; it is stored
@@ -40,20 +44,26 @@ exit codes:
 """
 
 
-def ending_of(conversation: Conversation) -> Ending:
-    """Return how a conversation ended in which no turn is running."""
+def asked_in(conversation: Conversation) -> frozenset[DecisionKey]:
+    """Return everything that a person is asked now."""
+    return frozenset(one.key for one in conversation_view(conversation).decisions)
+
+
+def ending_of(conversation: Conversation, asked_before: Collection[DecisionKey] = ()) -> Ending:
+    """Return how a conversation ended in which no turn is running.
+
+    What was asked before the message says nothing about how that went, unless turns still wait.
+    """
     view = conversation_view(conversation)
-    if any(one.kind == "budget" for one in view.decisions):
+    kinds = {one.kind for one in view.decisions if view.queue or one.key not in asked_before}
+    if "budget" in kinds:
         return "paused"
-    if (
-        conversation.progress.asked_elsewhere
-        or view.undecided
-        or any(one.kind in ("question", "allow", "conflict", "pick", "programs") for one in view.decisions)
-    ):
+    if conversation.progress.asked_elsewhere or not kinds.isdisjoint(DECIDED_BY_PEOPLE):
         return "undecided"
     if view.paused is not None:
         return "paused"
-    return "unapproved" if any(not one.is_over for one in conversation.progress.reviews.values()) else "done"
+    is_reviewed = any(not one.is_over and one.state != "asking" for one in conversation.progress.reviews.values())
+    return "unapproved" if is_reviewed or "review" in kinds else "done"
 
 
 def say_next(conversation: Conversation, ending: Ending, db: Path | None, *, why: str = "") -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bullpen.app import open_team
 from bullpen.cli.attachments import add_attach_option, with_attachments
-from bullpen.cli.exit_codes import ENDINGS, EXIT_CODES, Ending, ending_of, say_next
+from bullpen.cli.exit_codes import ENDINGS, EXIT_CODES, Ending, asked_in, ending_of, say_next
 from bullpen.cli.opening import Opening, add_opening_options, prepare
 from bullpen.cli.option_types import at_least_one, seconds
 from bullpen.cli.plain.transcript import Show
@@ -31,6 +31,7 @@ from bullpen.text.plain_commands import is_rule
 from bullpen.text.safe import printable
 from bullpen.view.addressees import notes_outside_chat
 from bullpen.view.commands import read_command, run_command
+from bullpen.view.decisions import DecisionKey
 from bullpen.view.state import conversation_view
 
 
@@ -110,7 +111,7 @@ async def say_and_wait(
     interruptions: Interruptions,
 ) -> Ending:
     """Return how it ended: by itself, by the timeout, or by a signal."""
-    said = None
+    said, asked_before = None, frozenset[DecisionKey]()
     if message is None:
         await conversation.continue_turns(by=options.sender)
     elif typed := read_command(message, conversation.team):
@@ -118,6 +119,7 @@ async def say_and_wait(
         if told := await run_command(typed, conversation, options.sender):
             print(printable(told), file=sys.stderr if options.json else sys.stdout)
     else:
+        asked_before = asked_in(conversation)
         said = (await conversation.say(message, sender=options.sender)).message
     quiet = asyncio.ensure_future(follower.until_quiet())
     leaving = asyncio.ensure_future(interruptions.wait())
@@ -125,7 +127,7 @@ async def say_and_wait(
     leaving.cancel()
     if quiet.done():
         quiet.result()
-        ending = ending_of(conversation)
+        ending = ending_of(conversation, asked_before)
         return "nobody" if ending == "done" and _asked_nobody(conversation, said) else ending
     quiet.cancel()
     with contextlib.suppress(NothingRuns):

@@ -51,6 +51,7 @@ Kind = Literal[
     "budget",
     "programs",
 ]
+DecisionKey = tuple[Kind, str]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -100,7 +101,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """When that was asked, in milliseconds since 1970."""
 
     @property
-    def key(self) -> tuple[Kind, str]:
+    def key(self) -> DecisionKey:
         """What tells it from every other decision of its conversation."""
         if self.kind == "budget":
             return self.kind, self.member
