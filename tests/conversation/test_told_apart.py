@@ -92,6 +92,26 @@ async def test_an_undo_leaves_it_and_one_of_all_does_not(team: Stage) -> None:
             await undo(conversation, Undone(turn="1", everything=True), None)
 
 
+async def test_an_undo_leaves_what_was_moved_away_from_where_a_person_wrote(team: Stage) -> None:
+    moves = {"tool": {**WRITES["tool"], "runs": "mv notes.md made.txt"}}
+    writes = {"tool": {**WRITES["tool"], "input": {"file_path": "new.txt"}, "runs": "echo new > new.txt"}}
+    agent(team, moves, writes)
+    work = team.folder / "work"
+    async with team.open() as conversation:
+        record = await talked(team, conversation)
+        assert marked(record) == {"notes.md": True, "made.txt": False, "new.txt": False}
+        await undo(conversation, Undone(turn="1"), None)
+        assert {path.name: path.read_text() for path in work.iterdir()} == {
+            "go": "",
+            "notes.md": "one\ntwo\n",
+            "made.txt": "one\n",
+        }
+        assert "and so did made.txt, with what was there before" in record_words((await records(conversation))[-1])
+        await undo(conversation, Undone(turn="1", everything=True), None)
+        assert (work / "notes.md").read_text() == "one\n"
+        assert not (work / "made.txt").exists()
+
+
 async def test_beside_a_shell_nothing_is_told_apart(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(told_apart, "SLACK_MILLISECONDS", 60_000)
     shell: dict[str, Any] = {

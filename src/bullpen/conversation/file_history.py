@@ -13,6 +13,7 @@ from bullpen.conversation.undo_rules import (
     inverse,
     programs_to_undo,
     states_before,
+    surely_of_the_turn,
     to_redo,
     to_rewind_to,
     to_undo,
@@ -202,12 +203,15 @@ class FileHistory:
     def _taken_back_in_part(self, record: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
         """Take back what is surely a turn's. What a person may have changed meanwhile can be taken back later."""
         workspace = self._workspace(record, check)
-        own = [file for file in record.changes.files if not file.is_perhaps_a_persons]
+        own = surely_of_the_turn(record.changes.files)
         if not workspace.differs(own, "old"):
             raise NothingToUndo(PERHAPS_A_PERSONS.format(record.turn_id))
         paths = {path for file in own for path in (file.path, file.renamed_from) if path}
-        left = counted(len(record.changes.files) - len(own), "file")
-        note = f"{left} perhaps changed by a person stayed: /undo {record.turn_id} all takes that back, too."
+        left = [file for file in record.changes.files if file not in own]
+        perhaps = counted(sum(file.is_perhaps_a_persons for file in left), "file")
+        moved = ", ".join(file.path for file in left if not file.is_perhaps_a_persons)
+        also = f", and so did {moved}, with what was there before" if moved else ""
+        note = f"{perhaps} perhaps changed by a person stayed{also}: /undo {record.turn_id} all takes that back, too."
         return self._put_states(record, states_before(record, paths), workspace, person, at, note=note)
 
     def put_programs(

@@ -145,6 +145,22 @@ def programs_to_undo(
     return [(record, states) for record, states in found if states]
 
 
+def surely_of_the_turn(files: Collection[FileChange]) -> list[FileChange]:
+    """Return which changes can be taken back while those that a person may have made stay.
+
+    A file that the turn moved stays, too, if a person may have written another one under its old name: what was in it
+    would be nowhere.
+    """
+    replaced = {file.old.blob for file in files if file.is_perhaps_a_persons and file.old is not None}
+    return [file for file in files if not file.is_perhaps_a_persons and not _has_only(file, replaced)]
+
+
+def _has_only(file: FileChange, blobs: Collection[str]) -> bool:
+    """Return whether a file is new, and what is in it is one of these; all empty files are alike."""
+    is_empty = not (file.added or file.is_binary)
+    return file.kind == "added" and not is_empty and file.new is not None and file.new.blob in blobs
+
+
 def states_before(record: ChangeRecord, paths: Collection[str]) -> dict[bytes, FileState | None]:
     """Return what some files were before a change."""
     states: dict[bytes, FileState | None] = {}
