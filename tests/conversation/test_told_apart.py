@@ -110,6 +110,10 @@ async def test_an_undo_leaves_what_was_moved_away_from_where_a_person_wrote(team
         await undo(conversation, Undone(turn="1", everything=True), None)
         assert (work / "notes.md").read_text() == "one\n"
         assert not (work / "made.txt").exists()
+        await conversation.redo("1")
+        assert (work / "notes.md").read_text() == "one\ntwo\n"
+        with pytest.raises(NothingToUndo, match="turn 1 is not taken back"):
+            await conversation.redo("1")
 
 
 async def test_beside_a_shell_nothing_is_told_apart(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,15 @@ def test_a_redo_brings_back_the_last_undo_and_only_once() -> None:
         to_redo(redone, "5")
 
 
+def test_who_brings_back_a_whole_turn_has_brought_back_what_was_taken_back_of_it_before() -> None:
+    in_part, whole = record(4, "undo", "7"), record(5, "undo", "7", undoes=3)
+    assert to_redo([*TURNS, in_part], None).number == 4
+    redone = [*TURNS, in_part, whole, record(6, "redo", "7", undoes=5)]
+    with pytest.raises(NothingToUndo, match="nothing was taken back"):
+        to_redo(redone, None)
+    assert to_redo([*redone, record(7, "undo", "7")], "7").number == 7
+
+
 def test_a_redo_of_a_turn_is_not_one_of_a_rewind_to_it_if_both_were_taken_back() -> None:
     rewound = replace(record(6, "undo", "7", undoes=5), about="rewind")
     undone = [*TURNS, record(4, "undo", "7", undoes=3), record(5, "rewind", "7"), rewound]

@@ -66,7 +66,11 @@ def _last_but_for_checks(left: Sequence[ChangeRecord]) -> ChangeRecord:
 def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecord:
     """Return the undo to take back: the one of a turn, or else of a rewind to it; without a turn, the last one."""
     gone = taken_back(records)
-    undone = [record for record in records if record.kind == "undo" and record.number not in gone]
+    undone = [
+        record
+        for record in records
+        if record.kind == "undo" and record.number not in gone and not _is_in_a_later_one(record, records)
+    ]
     mine = [record for record in undone if turn_id is None or record.turn_id == turn_id]
     if turn_id is not None:
         mine = [record for record in mine if record.about not in AIMED_AT_A_TURN] or mine
@@ -74,6 +78,15 @@ def to_redo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
         what = "nothing was taken back" if turn_id is None else f"turn {turn_id} is not taken back"
         raise NothingToUndo(f"There is nothing to redo: {what}.")
     return mine[-1]
+
+
+def _is_in_a_later_one(undo: ChangeRecord, records: Sequence[ChangeRecord]) -> bool:
+    """Return whether what was taken back in part was taken back as a whole later: a redo of that brings back both."""
+    wholes = {record.undoes: record.number for record in records if record.kind == "undo" and record.undoes}
+    same = [one for one in records if (one.turn_id, one.changes.folder) == (undo.turn_id, undo.changes.folder)]
+    return not undo.undoes and any(
+        wholes.get(one.number, 0) > undo.number for one in same if undo.about in (None, one.kind)
+    )
 
 
 def who_changed(records: Sequence[ChangeRecord], since: ChangeRecord, paths: Collection[str]) -> str:
