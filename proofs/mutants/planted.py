@@ -28,8 +28,8 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "a pause keeps no turn from beginning",
         "conversation/turn_loop.py",
-        "that_fit(may_begin(state.queue.waiting, situation), uses) if state.paused is None else ()",
-        "that_fit(may_begin(state.queue.waiting, situation), uses)",
+        "if state.paused is not None and not (is_asked_elsewhere",
+        "if state.paused is not None and (is_asked_elsewhere",
         ("conversation/*limits*", "conversation/*deciding*"),
         "pause or capped",
     ),

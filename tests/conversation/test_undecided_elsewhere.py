@@ -1,5 +1,6 @@
 """What a turn of one conversation wrote that makes programs run holds the agents of others in the same folder, too."""
 
+import asyncio
 import io
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.conversation.stage import Stage, events_so_far, said, tell, waiting
+from tests.conversation.stage import Stage, events_so_far, said, tell, until_at_work, waiting
 from tests.conversation.test_program_changes import ASKED, Project
 
 from bullpen.app import open_team
 from bullpen.cli import main
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Paused
+from bullpen.conversation.events import Continued, Paused
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.owner import this_process
 from bullpen.conversation.program_changes import ProgramQuestions
@@ -43,7 +44,7 @@ async def asked_in_a_first_conversation(project: Project) -> str:
 def text_of(first: str) -> str:
     return (
         f"In conversation {first}, which works in the same folder, {ASKED} Decide there, with `bullpen chat --resume "
-        f"{first}`, and then type /continue here."
+        f"{first}`. While this stays open, it continues by itself then; else type /continue."
     )
 
 
@@ -74,6 +75,34 @@ async def test_a_new_conversation_waits_for_the_decision_in_the_first(project: P
         await second.until_quiet()
         assert (waiting(second), second.progress.asked_elsewhere) == ([], "")
         assert "reader: I am reader." in await said(second)
+
+
+async def test_it_continues_by_itself_when_that_is_decided(project: Project) -> None:
+    first = await asked_in_a_first_conversation(project)
+    async with project.stage.open() as second:
+        await tell(second, "[NEXT: reader] Read.")
+        async with project.stage.open(resume=first) as again:
+            await again.keep_programs("1")
+        while (await said(second))[-1] != "reader: I am reader.":
+            await asyncio.sleep(0.01)
+        assert len(events_so_far(second, Paused)) == len(events_so_far(second, Continued)) == 1
+
+
+async def test_it_does_not_end_another_pause_by_itself(project: Project) -> None:
+    first = await asked_in_a_first_conversation(project)
+    (project.stage.folder / "other").mkdir()
+    project.stage.agent("slow", [{"say": "Begun."}, {"hang": True}], cwd="other")
+    async with project.stage.open() as second:
+        await second.say("[NEXT: slow] Go.")
+        await until_at_work(second, "slow")
+        await second.say("[NEXT: reader] Read.")
+        while not second.progress.asked_elsewhere:
+            await asyncio.sleep(0.01)
+        await second.cancel()
+        async with project.stage.open(resume=first) as again:
+            await again.keep_programs("1")
+        await asyncio.sleep(1.5)
+        assert (waiting(second), second.paused) == (["reader"], "Turn 1 of slow was cancelled.")
 
 
 async def test_a_conversation_that_is_open_already_waits_too(project: Project) -> None:

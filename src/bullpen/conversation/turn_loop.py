@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
@@ -40,6 +40,7 @@ from bullpen.conversation.toolbox import Toolbox, with_notes
 from bullpen.conversation.turn_agents import TurnAgents
 from bullpen.conversation.turn_files import TurnFiles
 from bullpen.conversation.turn_session import TurnSession
+from bullpen.conversation.undecided_elsewhere import decided_elsewhere
 from bullpen.errors import BullpenError, NotTheOwner, SessionLost, StoreConflict, StoreError
 from bullpen.prices.lists import Prices
 from bullpen.routing.blind import blind_of
@@ -57,6 +58,8 @@ from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Fini
 logger = logging.getLogger(__name__)
 
 # How long to wait before storing a reply again that could not be stored; the last one is repeated.
+LOOK_ELSEWHERE_MILLISECONDS = 1_000
+"""How often it is looked whether people have decided in another conversation."""
 STORE_RETRY_SECONDS = (0.2, 1.0, 5.0, 15.0)
 
 
@@ -101,6 +104,8 @@ class TurnLoop:
         self._toolbox = Toolbox(team, router, journal, prompts, approvals, self.running)
         self._workspaces = workspaces
         self._people = frozenset(person.name for person in team.people)
+        self._asked_elsewhere = ""
+        """Why this process paused: what another conversation waits for. A pause of before needs a person."""
         self._was_busy = False
         self._warned: set[str] = set()
         journal.on_lost = self._stop
@@ -159,9 +164,13 @@ class TurnLoop:
             return ()
         now = milliseconds()
         asleep, uses = self._stand_ins.asleep(now), await self.budgets.look(now)
-        self._wake_at(min([*asleep.values(), *self.budgets.wakes_at(uses, now)], default=0))
+        is_asked_elsewhere = state.paused is not None and state.paused == self._asked_elsewhere
+        looks_again = [now + LOOK_ELSEWHERE_MILLISECONDS] if is_asked_elsewhere else []
+        self._wake_at(min([*asleep.values(), *self.budgets.wakes_at(uses, now), *looks_again], default=0))
         situation = state.situation(self._people, self._workspaces, asleep, members_spent(self._team, uses))
-        ready = that_fit(may_begin(state.queue.waiting, situation), uses) if state.paused is None else ()
+        ready = that_fit(may_begin(state.queue.waiting, situation), uses)
+        if state.paused is not None and not (is_asked_elsewhere and ready and await self._is_decided_elsewhere(ready)):
+            ready = ()
         if not ready:
             # What sleeps begins by itself: nobody is told that all is done.
             if state.paused is not None or not any(turn.member in asleep for turn in state.queue.waiting):
@@ -177,7 +186,9 @@ class TurnLoop:
             self._become_quiet()
             return ()
         if elsewhere is not None:
+            self._asked_elsewhere = elsewhere.text
             await self._pause(elsewhere.entry(state.progress, at=now), elsewhere.text)
+            self._wake_at(now + LOOK_ELSEWHERE_MILLISECONDS)
             return ()
         uncounted = sum(not running.is_recorded for running in self.running.values())
         turns = state.begin(ready[: room_for_turns(state.progress, limits, uncounted)])
@@ -186,6 +197,17 @@ class TurnLoop:
             self.running[turn.id].remark = self._stand_ins.choose(turn, now)
         self._was_busy = True
         return turns
+
+    async def _is_decided_elsewhere(self, turns: Sequence[WaitingTurn]) -> bool:
+        """End a pause if people have decided meanwhile in the other conversation; return whether they have."""
+        try:
+            if await self._files.undecided_elsewhere(turns) is not None:
+                return False
+            await self._journal.commit(decided_elsewhere(self._state.progress, at=milliseconds()))
+        except (StoreError, StoreConflict):
+            # It is looked again soon.
+            return False
+        return True
 
     def _wake_at(self, moment: int) -> None:
         """Look again when a program can be used again that a turn waits for."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bullpen.clock import milliseconds
 from bullpen.conversation.entry import Change, Entry
-from bullpen.conversation.events import Paused, ProgramsChanged
+from bullpen.conversation.events import Continued, Paused, ProgramsChanged
 from bullpen.conversation.file_history import FileHistory
 from bullpen.conversation.owner import is_alive, owned, this_process
 from bullpen.conversation.program_changes import asking_about, turns_to_look_at
@@ -36,6 +36,12 @@ class Elsewhere(Struct, frozen=True, kw_only=True):
         """Return the entry that pauses this conversation."""
         change = Change(paused=self.text, progress=replace(progress, asked_elsewhere=self.conversation_id))
         return Entry(at=at, change=change, events=(Paused(kind="elsewhere", text=self.text),))
+
+
+def decided_elsewhere(progress: Progress, *, at: int) -> Entry:
+    """Return the entry that ends that pause."""
+    change = Change(paused=None, progress=replace(progress, asked_elsewhere=""))
+    return Entry(at=at, change=change, events=(Continued(),))
 
 
 def undecided_elsewhere(
@@ -67,7 +73,7 @@ def _asked(store: Store, conversation_id: str, here: Collection[str]) -> Elsewhe
             text = (
                 f"In conversation {conversation_id}, which works in the same folder, "
                 f"{ProgramsChanged.of(turn_id, change).text} Decide there, with `bullpen chat --resume "
-                f"{conversation_id}`, and then type /continue here."
+                f"{conversation_id}`. While this stays open, it continues by itself then; else type /continue."
             )
             return Elsewhere(conversation_id=conversation_id, text=text)
     return None
