@@ -280,6 +280,26 @@ def test_a_failed_login_is_the_reason_why_it_cannot_connect(tmp_path: Path, cloc
     assert run(lost()).kind == "not_signed_in"
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [(429, "Its server limited requests", "quota"), (529, "Its server was busy", "overloaded")],
+)
+def test_a_server_that_is_busy_or_limits_requests_is_not_out_of_reach(
+    status: int, words: str, kind: str, tmp_path: Path, clock: ManualClock
+) -> None:
+    turn = Turn("claude", tmp_path)
+
+    async def refused() -> Failed:
+        failing = asyncio.ensure_future(turn.fail({"retry": status}, {"hang": True}, idle_timeout=30))
+        await until(lambda: len(retries(turn)) == 1)
+        await clock.until(failing.done, step=5)
+        return await failing
+
+    event = run(refused())
+    assert (event.kind, event.message.partition(" for ")[0]) == (kind, words)
+    assert f"({status})" in event.message
+
+
 def test_who_is_silent_after_a_failed_connection_may_think(tmp_path: Path, clock: ManualClock) -> None:
     """Codex thinks for minutes without a word, also after it has connected again."""
     turn = Turn("codex", tmp_path)

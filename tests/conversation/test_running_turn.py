@@ -52,6 +52,23 @@ def test_who_takes_a_turn_over_may_first_hear_of_its_second_failed_connection() 
     assert running.steps == [lost]
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("rate_limit (429), attempt 1 of 10", "its server limits requests"),
+        ("overloaded (529), attempt 1 of 10", "its server is busy"),
+        ("no connection, attempt 1 of 10", "cannot reach its server"),
+        ("Reconnecting... waiting for network", "cannot reach its server"),
+    ],
+)
+def test_a_server_that_answers_can_be_reached(reason: str, words: str, clock: ManualClock) -> None:
+    running = RunningTurn(TURN)
+    running.on_event(Notice(kind="retry", text=reason, attempts=2, since=1_000))
+    clock.advance(150)
+
+    assert running.doing_now == f"{words}, attempt 2 since {clock_time(1_000)}"
+
+
 def test_failed_connections_are_one_step_that_counts(clock: ManualClock) -> None:
     running = RunningTurn(TURN)
     lost: list[Event] = [Notice(kind="retry", text="no network", attempts=number, since=1_000) for number in (1, 2, 3)]

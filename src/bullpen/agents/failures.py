@@ -4,11 +4,15 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bullpen import errors
 from bullpen.agents.spec import AgentSpec
 from bullpen.turn_events import Failed, FailureKind
+
+LIMITED = r"\b429\b|rate.?limit|quota|usage limit|hit your .{0,20}limit|too many requests|resource.?exhausted"
+BUSY = r"\b(500|502|503|504|529)\b|overloaded|high demand|unavailable|internal server error"
 
 # In this order: a message about a token limit may also mention a rate.
 COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
@@ -17,8 +21,8 @@ COMMON_FAILURES: tuple[tuple[FailureKind, str], ...] = (
         "not_signed_in",
         r"\b(401|403)\b|not logged in|log ?in again|unauthori[sz]ed|unauthenticated|authentication|api.?key|forbidden",
     ),
-    ("quota", r"\b429\b|rate.?limit|quota|usage limit|hit your .{0,20}limit|too many requests|resource.?exhausted"),
-    ("overloaded", r"\b(500|502|503|504|529)\b|overloaded|high demand|unavailable|internal server error"),
+    ("quota", LIMITED),
+    ("overloaded", BUSY),
     ("overloaded", r"connection (refused|error|reset)|fetch failed|unable to connect|ECONN|ENOTFOUND|ETIMEDOUT"),
     ("overloaded", r"stream disconnected|API Error: terminated"),
     ("turn_limit", r"max(imum)?.?(session.?)?turns|turn limit"),
@@ -90,8 +94,27 @@ def classified(spec: AgentSpec, failure: Failed) -> Failed:
     return replace(failure, kind=kind, hint=hint, reset_at=reset_at)
 
 
+class ServerTrouble(Struct, frozen=True):
+    """Why a CLI tries again, in words: while it does; and before the time after which it was stopped."""
+
+    now: str
+    before: str
+
+
+RETRIES: tuple[tuple[str, ServerTrouble], ...] = (
+    (LIMITED, ServerTrouble("its server limits requests", "Its server limited requests for")),
+    (BUSY, ServerTrouble("its server is busy", "Its server was busy for")),
+    ("", ServerTrouble("cannot reach its server", "It could not reach its server for")),
+)
+
+
+def server_trouble(reason: str) -> ServerTrouble:
+    """Return why a CLI tries again, from the reason that it gives: a server that answers can be reached."""
+    return next(trouble for pattern, trouble in RETRIES if re.search(pattern, reason, re.IGNORECASE))
+
+
 def unreachable(spec: AgentSpec, failure: Failed) -> Failed:
-    """Return the failure of a CLI that could not reach its server: a refused login or a quota may be why."""
+    """Return the failure of a CLI that its server did not serve: a refused login or a quota may be why."""
     return replace(failure, kind=_kind(spec, failure) or "overloaded")
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from bullpen.agents.asked_time import AskedTime
+from bullpen.agents.failures import server_trouble
 from bullpen.agents.process import Child
 from bullpen.agents.spec import AgentSpec
 from bullpen.agents.transcript import Transcript, Unreachable
@@ -68,7 +69,7 @@ async def end_of(
 
 def _failed_connections(lost: Unreachable) -> str:
     for_so_long = duration(monotonic() - lost.since)
-    return f"It could not reach its server for {for_so_long} ({counted(lost.attempts, 'attempt')}): {lost.reason}"
+    return f"{server_trouble(lost.reason).before} {for_so_long} ({counted(lost.attempts, 'attempt')}): {lost.reason}"
 
 
 def _next_failure(transcript: Transcript) -> "asyncio.Future[None]":

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bullpen.agents.asked_time import AskedTime
 from bullpen.agents.dialogue import Ask, Tell, nobody
+from bullpen.agents.failures import RETRIES, server_trouble
 from bullpen.clock import milliseconds
 from bullpen.errors import AgentFailed, BullpenError, WorkerLost
 from bullpen.memory import Memory
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASKING = "waiting for an answer"
-UNREACHABLE = "cannot reach its server"
+TRIES_AGAIN = tuple(trouble.now for _, trouble in RETRIES)
 CANCELLED = Failed(kind="cancelled", message="The turn was cancelled.")
 # Some agents use a thousand tools in a turn. Nobody scrolls back through more.
 MOST_STEPS = 1_000
@@ -137,7 +138,7 @@ class RunningTurn:
     def doing_now(self) -> str:
         """What it does, in a few words. One that has been silent for long may wait for something that we do not see."""
         minutes = (milliseconds() - self._heard_at) // 60_000
-        if not minutes or self.doing == ASKING or self.doing.startswith(UNREACHABLE):
+        if not minutes or self.doing == ASKING or self.doing.startswith(TRIES_AGAIN):
             return self.doing
         silence = f"silent for {minutes} min"
         return f"{self.doing}, {silence}" if self._tool else f"waiting? {silence}"
@@ -176,7 +177,7 @@ class RunningTurn:
                 self.doing = ASKING
             case ApprovalOver():
                 self.doing = "thinking"
-            case Notice(kind="retry", attempts=attempts) if attempts:
+            case Notice(kind="retry", text=reason, attempts=attempts) if attempts:
                 # One step that counts.
                 if (
                     attempts > 1
@@ -185,7 +186,7 @@ class RunningTurn:
                     and self.steps[-1].kind == "retry"
                 ):
                     self.steps.pop()
-                self.doing = f"{UNREACHABLE}, attempt {attempts} since {clock(event.since)}"
+                self.doing = f"{server_trouble(reason).now}, attempt {attempts} since {clock(event.since)}"
                 self._add_step(event)
             case Notice():
                 self._add_step(event)
