@@ -77,6 +77,8 @@ def test_what_is_code_or_names_no_file_stays_as_it_is(root: Path) -> None:
         ("link.md", "is outside ROOT"),
         ("up/secret.md", "is outside ROOT"),
         ("/secret.md", "is outside ROOT"),
+        ("~/secret.md", "is outside ROOT"),
+        ("~/.claude/rules", "is outside ROOT"),
         (".hidden.md", "is a hidden file, which may hold secrets"),
         (".git/x.md", "is a hidden file, which may hold secrets"),
         ("none.md", "does not exist"),
@@ -89,12 +91,19 @@ def test_nothing_outside_and_nothing_hidden_is_imported(root: Path, name: str, w
     (root / "link.md").symlink_to("../secret.md")
     (root / "up").symlink_to("..")
     (root / "env").symlink_to(".env")
-    write(root, CLAUDE=f"@{name}\n@env\n@~/secret.md\n@.env")
+    write(root, CLAUDE=f"@{name}\n@env\n@.env")
 
     found = read(root)
 
-    assert found.texts == [f"@{name}\n@env\n@~/secret.md\n@.env"]
+    assert found.texts == [f"@{name}\n@env\n@.env"]
     assert found.problems == [f"{name!r} in CLAUDE.md is not imported: it {why}.".replace("ROOT", str(root.resolve()))]
+
+
+def test_the_folder_may_be_below_the_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(root.parent))
+    write(root, CLAUDE="@~/team/docs/a.md", **{"docs/a": "A"})
+
+    assert (read(root).texts, read(root).problems) == (["A"], [])
 
 
 def test_what_is_no_text_stays_a_name(root: Path) -> None:

@@ -21,6 +21,7 @@ MOST_MENTIONS = 1_000
 TOO_MUCH = "would be too much text"
 TEXT_ENDINGS = (".md", ".mdc", ".txt")
 """A name with one of these is meant to be a file; others may be the names of people or packages."""
+HOME = "~/"
 # No longer than a path can be: to resolve one takes longer with each of its parts.
 _MENTION = pattern(r"(?<!\S)@(?P<path>[^\s\0`]{1,4096}+)(?![^\s\0`])")
 _ALONE = pattern(r"\s*(?:[-*+]\s+)?@\S+\s*")
@@ -87,7 +88,7 @@ class ReadInstructions(Struct, kw_only=True):
         target = _target(name, path.parent)
         if target is None or target in self.seen:
             return None
-        is_file = target.suffix.lower() in TEXT_ENDINGS
+        is_file = target.suffix.lower() in TEXT_ENDINGS or name.startswith(HOME)
         if (why := self._why_not(target, file, depth)) is not None:
             if is_file:
                 self.problems.append(f"{name!r} in {file.name} is not imported: it {why}.")
@@ -135,9 +136,9 @@ def mentions(text: str) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def _target(name: str, folder: Path) -> Path | None:
-    """Return the file that a mention means, without what ends a sentence after it; None for a user's own."""
-    if name.startswith("~"):
-        return None
+    """Return the file that a mention means, without what ends a sentence after it."""
+    if name.startswith(HOME):
+        name = os.path.expanduser(name)  # noqa: PTH111 - Path.expanduser raises an error if there is no home
     target = _resolved(folder, name)
     if target is not None and _exists(target):
         return target
