@@ -69,6 +69,16 @@ def test_a_member_in_a_pool_is_said_to_need_a_cluster(capsys: pytest.CaptureFixt
     assert said.endswith("team.toml is fine. Next: bullpen serve team.toml --cluster ADDRESS\n")
 
 
+def test_a_member_further_down_on_a_worker_is_said_to_get_the_rule_files_at_the_top(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    member = '[[member]]\nname = "kim"\n[[member]]\nname = "max"\nagent = "claude"\npool = "gpu-box"\n'
+    for cwd, is_said in (("app/backend", True), ("app", False)):
+        Path("team.toml").write_text(f'{member}cwd = "{cwd}"\n')
+        assert main(["check"]) == 0
+        assert ("at the top of the worker's folder only" in capsys.readouterr().out) is is_said
+
+
 def test_warnings_are_said_and_are_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     Path("my team.toml").write_text(GOOD + 'env = ["TOKEN"]\n')
 

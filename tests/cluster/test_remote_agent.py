@@ -15,7 +15,7 @@ from tests.cluster.stage import WorkerStage, give_up, place
 from bullpen.agents.registry import agent_spec
 from bullpen.app import open_conversation
 from bullpen.cluster import remote_agent
-from bullpen.cluster.announcing import Announcement, InstructionsThere
+from bullpen.cluster.announcing import Announcement, InstructionsThere, announcement, read_announcement
 from bullpen.cluster.database import Database
 from bullpen.cluster.membership import is_alive
 from bullpen.cluster.node import open_node
@@ -23,9 +23,11 @@ from bullpen.cluster.orders import Order, cancel
 from bullpen.cluster.remote_agent import RemoteAgent
 from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.remote_team import RemoteTeam
+from bullpen.cluster.worker_file import WorkerFile
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Decided, TurnEnded, TurnEvent
+from bullpen.conversation.member_agent import AnnouncedInstructions
 from bullpen.conversation.owner import this_process
 from bullpen.errors import ConversationInUse, NeedsCluster
 from bullpen.store.base import PoolOrder
@@ -389,7 +391,7 @@ async def test_a_stand_in_may_live_on_another_machine(stage: WorkerStage) -> Non
 
 def test_rules_that_a_worker_announced_are_given_where_its_cli_may_not_read_them() -> None:
     """Nobody agrees to settings on a worker, and without these Qwen reads no rules; pi always does."""
-    rules = InstructionsThere(folder="web", name="AGENTS.md", text="Be brief.")
+    rules = InstructionsThere(folder="web", name="AGENTS.md", text="Be brief.", problem="'~/x.md' is not imported.")
     node: Any = SimpleNamespace(announced=lambda _: [Announcement(instructions=(rules,))])
     given = {}
     for name in ("qwen", "pi"):
@@ -400,4 +402,16 @@ def test_rules_that_a_worker_announced_are_given_where_its_cli_may_not_read_them
         )
         given[name] = agent.announced_instructions
 
-    assert given == {"qwen": "Be brief.", "pi": ""}
+    assert given == {
+        "qwen": AnnouncedInstructions(text="Be brief.", problem="'~/x.md' is not imported."),
+        "pi": AnnouncedInstructions(),
+    }
+
+
+def test_a_worker_announces_what_it_could_not_import(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Be brief.\n@../other.md\n", encoding="utf-8")
+    file = WorkerFile(folders={"web": str(tmp_path)}, agents=("codex",))
+    (there,) = read_announcement(asyncio.run(announcement(file))).instructions
+
+    outside = f"'../other.md' in AGENTS.md is not imported: it is outside {tmp_path.resolve()}."
+    assert (there.text, there.problem) == ("Be brief.\n@../other.md\n", outside)

@@ -35,7 +35,7 @@ class InstructionsThere(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hash: str = ""
     text: str = ""
     problem: str = ""
-    """Why its text is not here."""
+    """Why its text, or what it imports, is not here."""
 
 
 class Announcement(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -93,8 +93,9 @@ def _instructions(file: WorkerFile) -> list[InstructionsThere]:
                 continue
             read = ReadInstructions(outside_allowed=False)
             read.add(InstructionFile(name=name, folder=Path(path)))
+            problem = " ".join(read.problems)
             if not read.texts:
-                found.append(InstructionsThere(folder=folder, name=name, problem=" ".join(read.problems)))
+                found.append(InstructionsThere(folder=folder, name=name, problem=problem))
                 continue
             (text,) = read.texts
             size = byte_length(text)
@@ -104,5 +105,5 @@ def _instructions(file: WorkerFile) -> list[InstructionsThere]:
                 continue
             room -= size
             digest = hashlib.sha256(text.encode()).hexdigest()
-            found.append(InstructionsThere(folder=folder, name=name, hash=digest, text=text))
+            found.append(InstructionsThere(folder=folder, name=name, hash=digest, text=text, problem=problem))
     return found

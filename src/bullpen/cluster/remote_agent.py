@@ -24,7 +24,7 @@ from bullpen.cluster.remote_folders import RemoteFolders
 from bullpen.cluster.remote_talk import RemoteTalk
 from bullpen.cluster.turn_log import BeganAgain, Called, Line, Listens, Ran, Said, Took, Uncalled, Wrote
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation.member_agent import MemberAgent
+from bullpen.conversation.member_agent import AnnouncedInstructions, MemberAgent
 from bullpen.conversation.prepared_turn import PreparedTurn
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.errors import WorkerLost
@@ -79,16 +79,18 @@ class RemoteAgent(MemberAgent, frozen=True, kw_only=True):
         return self.may_have_tools and all(one.tools for one in self.node.announced(self.member.pool))
 
     @property
-    def announced_instructions(self) -> str:
+    def announced_instructions(self) -> AnnouncedInstructions:
         """The CLI's usual instruction file in its folder, as a worker announced it, unless it reads that by itself."""
         folder = next(iter(PurePosixPath(self.member.cwd).parts), "")
         for announcement in self.node.announced(self.member.pool):
             only = announcement.folders[0] if len(announcement.folders) == 1 else ""
-            texts = {there.name: there.text for there in announcement.instructions if there.folder in (folder, only)}
-            if name := next((name for name in self.spec.instruction_files if name in texts), ""):
+            known = {there.name: there for there in announcement.instructions if there.folder in (folder, only)}
+            if name := next((name for name in self.spec.instruction_files if name in known), ""):
                 # On a worker nobody agrees to settings, and without these it may not read the file itself.
-                return "" if name in self.spec.reads_by_itself(self.member.permissions, False) else texts[name]
-        return ""
+                if name in self.spec.reads_by_itself(self.member.permissions, False):
+                    break
+                return AnnouncedInstructions(text=known[name].text, problem=known[name].problem)
+        return AnnouncedInstructions()
 
     def order_for(self, turn: WaitingTurn, prepared: PreparedTurn) -> PoolOrder | None:
         """Return what the workers of the pool are to run."""

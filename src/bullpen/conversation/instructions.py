@@ -52,6 +52,7 @@ def instructions_of(team: Team, root: Path, agent: MemberAgent) -> Instructions:
             by_itself.append(file.name)
         else:
             read.add(file)
+    announced = agent.announced_instructions
     return Instructions(
         configured=joined(
             [
@@ -60,10 +61,10 @@ def instructions_of(team: Team, root: Path, agent: MemberAgent) -> Instructions:
                 tools_note(team) if agent.has_tools else "",
             ]
         ),
-        file_text=joined([*read.texts, agent.announced_instructions]),
+        file_text=joined([*read.texts, announced.text]),
         files=tuple(read.names),
         by_itself=tuple(by_itself),
-        problems=tuple(read.problems),
+        problems=(*read.problems, *filter(None, [announced.problem])),
     )
 
 

@@ -37,6 +37,14 @@ class Extra(Struct, frozen=True, kw_only=True):
 NOTHING_EXTRA = Extra()
 
 
+class AnnouncedInstructions(Struct, frozen=True, kw_only=True):
+    """What another machine says of an instruction file."""
+
+    text: str = ""
+    problem: str = ""
+    """Why some of it is not there."""
+
+
 class MemberAgent(Struct, frozen=True, kw_only=True):
     """An agent that can take turns."""
 
@@ -118,9 +126,9 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
         return spec.reads_by_itself(permission, not choice.leaves_out)
 
     @property
-    def announced_instructions(self) -> str:
+    def announced_instructions(self) -> AnnouncedInstructions:
         """The instruction file of its folder, if that is on another machine."""
-        return ""
+        return AnnouncedInstructions()
 
     async def take_turn(self, given: AssemblerOutput, running: RunningTurn, *, emit: Emit) -> Reply:
         """Let the agent answer, with all its settings from the team file."""

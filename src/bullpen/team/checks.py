@@ -187,6 +187,9 @@ class _Checks:
         yield self._problem((*path, "pool"), text, "remark")
         if not member.command and member.agent and not is_restricted(member.agent):
             yield self._problem((*path, "agent"), _unknown_agent(member.agent))
+        elif len(Path(member.cwd).parts) > 1 and spec_for(member.agent, member.command).instruction_files:
+            text = "on a worker, its CLI's rule files are read at the top of the worker's folder only, not further down"
+            yield self._problem((*path, "cwd"), text, "remark")
         try:
             check_model(member.model or "default")
         except ValueError as error:
