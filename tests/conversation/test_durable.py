@@ -28,12 +28,14 @@ from tests.conversation.stage import (
 from bullpen.app import open_conversation, open_store
 from bullpen.conversation import turn_loop
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Dropped, Paused, Said, Trouble
+from bullpen.conversation.events import Dropped, Paused, Said, Trouble, TurnEnded
 from bullpen.conversation.turn_checks import TurnChecks
+from bullpen.conversation.turn_files import TurnFiles
 from bullpen.errors import (
     ConversationClosed,
     ConversationInUse,
     MessageDiffers,
+    NotTheOwner,
     StoreError,
     StoreFull,
     UnknownConversation,
@@ -407,6 +409,37 @@ async def test_no_trouble_with_the_disk_leaves_a_turn_hanging(
         await conversation.retry()
         await conversation.until_quiet()
         assert (await said(conversation))[1:] == ["a: Works.", "b: I am b."]
+
+
+@pytest.mark.usefixtures("impatient", "commands_are_watched")
+async def test_a_turn_begins_when_there_is_room_to_store_what_it_found(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.person("kim")
+    stage.agent("cat", command=["sh", "-c", "echo x > made.txt; echo Done."], cwd=".")
+    async with stage.open() as conversation:
+        FullDisk(monkeypatch, "add_changes", 2)
+        assert await tell(conversation, "Go [NEXT: cat]") == ["kim: Go [NEXT: cat]", "cat: Done."]
+        begins = "The turn begins as soon as that works."
+        assert [event.text.endswith(begins) for event in events_so_far(conversation, Trouble)] == [True, True]
+        (record,) = await conversation.read(lambda store, which: store.changes(which))
+        assert "made.txt" in [file.path for file in record.changes.files]
+
+
+async def test_no_turn_runs_whose_beginning_was_not_stored_when_another_owner_came(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.people_and_agents("kim", "a")
+    async with stage.open() as conversation:
+
+        async def begin(*_: object) -> None:
+            conversation._journal.lost = NotTheOwner(conversation.id)
+            raise StoreFull("the disk")
+
+        monkeypatch.setattr(TurnFiles, "begin", begin)
+        assert await tell(conversation, "Go [NEXT: a]") == ["kim: Go [NEXT: a]"]
+        assert stage.prompts("a") == []
+        assert [event.state for event in events_so_far(conversation, TurnEnded)] == ["interrupted"]
 
 
 async def test_a_cap_that_cannot_be_stored_pauses_all_the_same(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
