@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullpen.agents.failures import COMMON_HINTS, ERRORS, classified, error_for
+from bullpen.agents.failures import COMMON_HINTS, ERRORS, classified, error_for, unreachable
 from bullpen.agents.registry import agent_spec
 from bullpen.errors import AgentFailed
 from bullpen.turn_events import Failed, FailureKind
@@ -90,6 +90,17 @@ def test_when_a_quota_comes_back(message: str, reset_at: str | None) -> None:
     failure = classified(agent_spec("claude"), Failed(kind="crashed", message=message, exit_code=1))
 
     assert (failure.kind, failure.reset_at) == ("quota", reset_at)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"), [("Connection failed", "overloaded"), ("unexpected status 401 Unauthorized", "not_signed_in")]
+)
+def test_a_number_of_attempts_is_no_status(reason: str, kind: FailureKind) -> None:
+    sentence = "It could not reach its server for 3 min 00 s (401 attempts)."
+
+    failed = unreachable(agent_spec("codex"), Failed(kind="crashed", message=reason), sentence)
+
+    assert (failed.kind, failed.message) == (kind, sentence)
 
 
 def test_a_kind_that_is_certain_is_not_guessed_again() -> None:

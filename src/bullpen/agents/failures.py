@@ -113,9 +113,12 @@ def server_trouble(reason: str) -> ServerTrouble:
     return next(trouble for pattern, trouble in RETRIES if re.search(pattern, reason, re.IGNORECASE))
 
 
-def unreachable(spec: AgentSpec, failure: Failed) -> Failed:
-    """Return the failure of a CLI that its server did not serve: a refused login or a quota may be why."""
-    return replace(failure, kind=_kind(spec, failure) or "overloaded")
+def unreachable(spec: AgentSpec, failure: Failed, sentence: str) -> Failed:
+    """Return the failure of a CLI that its server did not serve, told in a sentence.
+
+    A refused login or a quota may be why: the failure's own message says so, not the numbers in the sentence.
+    """
+    return replace(failure, kind=_kind(spec, failure) or "overloaded", message=sentence)
 
 
 def error_for(spec: AgentSpec, failure: Failed) -> errors.AgentFailed:

@@ -315,7 +315,8 @@ async def _run_program(
         return Failed(kind="quota", message=str(error), stderr_tail=transcript.stderr_tail)
     except CannotConnect as error:
         transcript.finish()
-        return unreachable(spec, Failed(kind="crashed", message=str(error), stderr_tail=transcript.stderr_tail))
+        sentence, reason = error.args
+        return unreachable(spec, Failed(kind="crashed", message=reason, stderr_tail=transcript.stderr_tail), sentence)
     except TimeoutError as error:
         transcript.finish()
         return Failed(kind="timed_out", message=str(error), stderr_tail=transcript.stderr_tail)

@@ -23,7 +23,7 @@ ASKING_SECONDS = 0.5
 
 
 class CannotConnect(Exception):
-    """The program has reported nothing but failed connections for too long."""
+    """The program has reported nothing but failed connections for too long: a sentence, and its own last reason."""
 
 
 async def end_of(
@@ -58,7 +58,7 @@ async def end_of(
                 raise TimeoutError(f"It did not finish within {total_timeout:g} seconds.")
             is_silent, lost = monotonic() >= idle_deadline, None if has_verdict else transcript.unreachable
             if lost and (is_silent or lost.latest - lost.since >= min(idle_timeout, UNREACHABLE_SECONDS)):
-                raise CannotConnect(_failed_connections(lost))
+                raise CannotConnect(_failed_connections(lost), lost.reason)
             if is_silent:
                 raise TimeoutError(f"It wrote nothing for {silence:g} seconds.")
             await first_of(ends, min(deadline, idle_deadline) - monotonic())
