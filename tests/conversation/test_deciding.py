@@ -356,9 +356,10 @@ async def test_what_a_person_cancelled_is_nothing_to_decide_and_can_be_retried(b
         identity = conversation.id
     async with busy.open(resume=identity) as conversation:
         assert (conversation.paused, asked_so_far(conversation)) == (None, [])
-        await conversation.retry()
+        # Either may have ended first.
+        await conversation.retry("2")
         await until_at_work(conversation, "d")
-        await conversation.retry("1")
+        await conversation.retry()
         await until_at_work(conversation, "a", "d")
 
 
