@@ -177,3 +177,23 @@ def test_what_cannot_be_said_stays_in_the_composer(stage: Stage) -> None:
         assert await nothing_was_said(scene)
 
     stage.play(story)
+
+
+def test_a_draft_grows_when_the_window_gets_narrower_and_its_end_stays_in_sight(stage: Stage) -> None:
+    team(stage)
+
+    async def story(scene: Scene) -> None:
+        composer_of(scene).insert(f"first {'word ' * 20}")
+        await narrowed(scene, 40)
+        assert composer_of(scene).size.height == composer_of(scene).wrapped_document.height
+
+        composer_of(scene).insert(f"{'word ' * 50}end")
+        await narrowed(scene, 30)
+        await scene.sees("end")
+
+    stage.play(story)
+
+
+async def narrowed(scene: Scene, columns: int) -> None:
+    await scene.pilot.resize_terminal(columns, 30)
+    await scene.until(lambda: composer_of(scene).region.width == columns - 2)

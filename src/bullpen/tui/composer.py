@@ -156,6 +156,10 @@ class Composer(TextArea):
         else:
             self.post_message(self.Chosen(choice, card))
 
+    def on_resize(self) -> None:
+        """Keep the cursor in sight: a draft that is wrapped in less room may need more lines than there are."""
+        self.call_after_refresh(self.scroll_cursor_visible)
+
     def on_text_area_changed(self) -> None:
         """Suggest what can follow."""
         self._suggest(options_for(self._before_cursor(), self._names, self._more))
