@@ -361,7 +361,7 @@ def test_a_person_who_looks_elsewhere_is_told_that_it_is_their_turn(write_team: 
         terminal.wait_for("Done.")
         terminal.wait_until(lambda: terminal.screen.notifications != [])
         assert terminal.screen.title == "◆ (1) team · bullpen"
-        assert terminal.screen.notifications == ["bullpen: It is your turn, kim."]
+        assert terminal.screen.notifications == ["bullpen: It waits for you, kim."]
         assert terminal.screen.bells == 1
         terminal.press("\x1b[IAgain.\r")
         terminal.wait_until(lambda: terminal.screen.title == "● team · bullpen")

@@ -39,7 +39,7 @@ def test_a_person_speaks_and_an_agent_answers(stage: Stage) -> None:
         await scene.sees("Kim → Max", "Where is it?")
         await scene.quiet()
         await scene.sees("Max → everyone", "I found login.py.", "def login():", "thinking · 1 tool")
-        await scene.sees("1 turn · 1.3k tokens · $0.0200", "◆ Kim your turn")
+        await scene.sees("1 turn · 1.3k tokens · $0.0200", "◆ Kim person")
 
     stage.play(story)
 

@@ -12,7 +12,7 @@ def test_the_terminal_is_told_while_another_window_is_in_front(stage: Stage) -> 
         scene.app.notifier._write = written.append
         scene.app.post_message(AppBlur())
         await scene.conversation.say("Go.")
-        await scene.until(lambda: any("\x1b]9;bullpen: It is your turn, kim." in text for text in written))
+        await scene.until(lambda: any("\x1b]9;bullpen: It waits for you, kim." in text for text in written))
         assert any("\x1b]2;◆ (1) Shop · bullpen" in text for text in written)
         written.clear()
         scene.app.post_message(AppFocus())

@@ -10,7 +10,7 @@ from tests.tui.stage import Script, Stage
 from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
-from bullpen.view.activity import ACTIVITIES
+from bullpen.view.activity import ACTIVITIES, turn_word
 from bullpen.view.decisions import Decision, Kind
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import ConversationView, conversation_view, stored_view
@@ -42,6 +42,10 @@ async def seen(stage: Stage, conversation: Conversation) -> list[object]:
 def test_each_state_has_its_own_word_sign_and_colour() -> None:
     for part in ("word", "sign", "light"):
         assert len({getattr(one, part) for one in ACTIVITIES.values()}) == 4
+
+
+def test_a_turn_that_runs_works_in_every_door() -> None:
+    assert [turn_word(state) for state in ("running", "failed", "done")] == ["working", "failed", "done"]
 
 
 def test_an_agent_that_asks_does_not_look_as_if_it_worked(stage: Stage) -> None:

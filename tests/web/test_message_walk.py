@@ -37,7 +37,7 @@ async def message_and_reply(folder: Path, watched: asyncio.Event | None = None) 
             headers = {"HX-Request": "true", "Origin": served.url}
             await client.post(f"{here}/messages", data={"text": "Go."}, headers=headers)
             shown = ""
-            while not ("All done." in shown and "your turn" in shown.rpartition("event: ended")[2]):
+            while not ("All done." in shown and "waits for you" in shown.rpartition("event: ended")[2]):
                 shown += await anext(lines) + "\n"
         if watched is not None:
             watched.clear()

@@ -62,11 +62,7 @@ class MembersPanel(Static):
 
 
 def _kind(member: MemberView) -> str:
-    return (
-        "your turn"
-        if member.status == "your_turn"
-        else one_line(member.agent or "person", 14) + (" full" if member.has_full_permissions else "")
-    )
+    return one_line(member.agent or "person", 14) + (" full" if member.has_full_permissions else "")
 
 
 def _says(member: MemberView) -> Iterator[Content]:

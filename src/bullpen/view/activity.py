@@ -29,6 +29,11 @@ ACTIVITIES: dict[ActivityName, Activity] = {one.name: one for one in (ASLEEP, WO
 """The most urgent last."""
 
 
+def turn_word(state: str) -> str:
+    """Return what a turn does or how it ended, in a word."""
+    return WORKING.word if state == "running" else state
+
+
 def most_urgent(names: Iterable[ActivityName]) -> Activity:
     """Return the state of several conversations together."""
     urgency = list(ACTIVITIES)

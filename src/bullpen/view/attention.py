@@ -27,5 +27,5 @@ def attention(view: ConversationView, person: str | None = None) -> Attention:
         about = f" {one_line(first.shown)[:MOST_SHOWN]}" if first.shown else ""
         return Attention(activity=now, count=len(view.decisions), text=f"{first.text}{about}")
     if view.status == "your_turn" and person in (None, view.waits_for):
-        return Attention(activity=now, count=1, text=f"It is your turn, {view.waits_for}.")
+        return Attention(activity=now, count=1, text=f"It waits for you, {view.waits_for}.")
     return Attention(activity=now)

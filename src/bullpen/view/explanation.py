@@ -15,6 +15,7 @@ from bullpen.memory import SessionUse
 from bullpen.store.base import Store, StoredMessage, Turn
 from bullpen.text.clean import byte_length
 from bullpen.text.numbers import counted, size
+from bullpen.view.activity import turn_word
 from bullpen.view.decided import Decision, decisions_about
 from bullpen.view.not_offered import NotOffered, Offer, not_offered
 from bullpen.view.session_messages import messages_in_session
@@ -101,6 +102,11 @@ class Explanation(Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         """Which turn it is, or that there is none yet."""
         return "The next turn" if self.turn is None else f"Turn {self.turn.id}"
+
+    @property
+    def state(self) -> str:
+        """What the turn does or how it ended, in a word; empty: there is none yet."""
+        return "" if self.turn is None else turn_word(self.turn.state)
 
     @property
     def messages(self) -> tuple[SeenMessage, ...]:

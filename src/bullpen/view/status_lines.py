@@ -138,8 +138,8 @@ def _status(view: ConversationView) -> Iterator[str]:
     yield from (member.review for member in view.members if member.review)
     if spent := [one.member or "the conversation" for one in view.decisions if one.kind == "budget"]:
         yield f"budget used up: {', '.join(spent)}"
-    if view.paused is not None:
-        yield "paused"
+    if view.paused is not None and not asked:
+        yield f"{WAITS.sign} {WAITS.word}"
 
 
 def sign_of(working: Working) -> str:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bullpen.text.numbers import duration, money, tokens, used
+from bullpen.view.activity import turn_word
 from bullpen.view.decided import decisions_in
 from bullpen.view.listing import conversation_summary
 from bullpen.view.timeline import Timeline, TimelineMessage, TimelineTurn
@@ -165,7 +166,7 @@ def _merged(busy: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _bar(turn: TimelineTurn, row: int, axis: _Axis) -> Bar:
     x = axis.x(turn.start)
-    state = "" if turn.state == "done" else turn.state
+    state = "" if turn.state == "done" else turn_word(turn.state)
     facts = [duration(turn.seconds), used(turn.tokens, turn.cost_usd, is_estimate=turn.is_estimate), state]
     label = f"turn {turn.turn}: {turn.member}, {', '.join(fact for fact in facts if fact)}"
     return Bar(turn=turn, row=row, x=x, width=max(LEAST_WIDTH, axis.x(turn.end) - x), label=label)

@@ -53,7 +53,7 @@ def test_claude_hands_over_to_codex_and_it_is_exported(tmp_path: Path) -> None:
         await scene.settled()
         await scene.say("Please build it.")
         await scene.quiet()
-        await scene.sees("Please build it.", "It is built.", "1 tool", "It is good.", "kim your turn")
+        await scene.sees("Please build it.", "It is built.", "1 tool", "It is good.", "◆ kim person")
         await scene.say(f"/export {tmp_path}/talk.md")
         await scene.until(lambda: (tmp_path / "talk.md").exists())
 

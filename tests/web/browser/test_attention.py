@@ -91,6 +91,6 @@ def test_a_notification_is_shown_only_to_whom_wants_it_and_does_not_look(
             await opened.conversation.say("Please do it.")
             await expect(page).to_have_title("◆ (1) Please do it. · bullpen")
             shown = await page.evaluate("shown")
-            assert shown == [["Please do it.", "It is your turn, kim."]] * count
+            assert shown == [["Please do it.", "It waits for you, kim."]] * count
 
     play(story())

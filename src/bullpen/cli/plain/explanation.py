@@ -21,7 +21,7 @@ SHARE_OF_BUDGET = "{used:,} of {budget:,} bytes"
 def print_explanation(explanation: Explanation, db: Path | None = None) -> None:
     """Print who, when, what it saw and what it did not see, and how to read it word for word."""
     turn = explanation.turn
-    state = f", {turn.state}" if turn else ""
+    state = f", {explanation.state}" if turn else ""
     print_heading(f"{explanation.title} of {explanation.conversation_id}: {explanation.member}{state}")
     for line in _facts(explanation):
         print_indented(line)
