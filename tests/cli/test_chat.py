@@ -84,7 +84,7 @@ def test_ctrl_c_cancels_and_twice_leaves(write_team: Write, at_terminal: AtTermi
         terminal.press("x [NEXT: ada, ben]\n")
         terminal.wait_for("I begin")
         terminal.press("\x03")
-        terminal.wait_for("○ cancelled", "run the turn again", "remove every waiting turn")
+        terminal.wait_for("○ cancelled", "Retry", "remove every waiting turn")
         # Ben waits after ada until the person has decided.
         terminal.press("/skip\n")
         terminal.wait_for("Here.", "#2 · ")
@@ -246,7 +246,7 @@ def test_after_kill_9_in_mid_turn_resume_offers_the_choices(
 
     with at_terminal("chat", "--plain", "--resume", "last") as terminal:
         terminal.wait_for(READY)
-        terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1): bullpen stopped", "run the turn again")
+        terminal.wait_for("Go! [NEXT: ada, ben]", "ada (turn 1): bullpen stopped", "1 Retry")
         terminal.press("/hand ben\n")
         terminal.wait_for("turn 1: ben answers", "Here.")
 

@@ -203,7 +203,7 @@ def test_a_turn_that_failed_is_decided_also_when_nobody_has_its_conversation_ope
     assert bullpen("run", "--trust", "team.toml", "@max go").returncode == 3
 
     desk = at_terminal("inbox")
-    desk.wait_for("2  continue without it", "Enter: later")
+    desk.wait_for("2  Skip", "Enter: later")
     desk.press("/")
     desk.press("skip all\r")
     desk.wait_for("Nothing waits for you")
@@ -223,7 +223,7 @@ def test_who_decides_about_a_turn_that_failed_is_told_what_became_of_it(
             ended = [store.turn(stored.id, item["decision"]["turn"]).ended_at for item in waiting]
         assert [item["since"] for item in waiting] == ended
         desk = at_terminal("inbox")
-        desk.wait_for("run the turn again", "2  continue without it", "Enter: later (1 more)")
+        desk.wait_for("1  Retry", "2  Skip", "Enter: later (1 more)")
         desk.press("2")
         desk.wait_for("kim decided: skip.", "Enter: later ·")
         desk.press("2")

@@ -12,7 +12,7 @@ import pytest
 from bullpen.cli import inbox_desk
 from bullpen.cli.inbox_desk import InboxDesk
 from bullpen.database import Database
-from bullpen.view.decisions import YES, Choice, Decision
+from bullpen.view.choices import YES, Choice, Decision
 from bullpen.view.inbox import Item
 from bullpen.view.shown_cards import SETTLED_SECONDS
 

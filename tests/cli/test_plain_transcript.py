@@ -45,7 +45,8 @@ from bullpen.turn_events import (
     ToolStarted,
     Usage,
 )
-from bullpen.view.decisions import Choice, Decision, decisions
+from bullpen.view.choices import Choice, Decision
+from bullpen.view.decisions import decisions
 
 
 class Paper:
@@ -319,10 +320,10 @@ def test_a_failed_turn_shows_the_choices_only_where_they_can_be_typed() -> None:
     )
     assert in_chat.endswith(
         "✗ ada (turn 1): It died.\n"
-        "  /retry 1      run the turn again\n"
-        "  /skip 1       continue without it\n"
-        "  /hand NAME 1  let another agent answer\n"
-        "  /drop         remove every waiting turn\n"
+        "  1 Retry             /retry 1\n"
+        "  2 Skip              /skip 1\n"
+        "  3 Hand over to ben  /hand ben 1\n"
+        "  /drop               remove every waiting turn\n"
     )
 
 
@@ -371,8 +372,8 @@ def test_what_stays_on_hold_is_said_once() -> None:
 
     assert page == (
         "‖ 1 turn from before the pause is on hold: ada.\n"
-        "  /continue  let the waiting turns begin\n"
-        "  /drop      remove every waiting turn\n"
+        "  1 Continue  /continue\n"
+        "  /drop       remove every waiting turn\n"
     )
 
 

@@ -10,8 +10,8 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import ConversationEvent, Offered
 from bullpen.errors import AnsweredAlready, NothingAsked
 from bullpen.turn_events import ApprovalAsked
+from bullpen.view.choices import Decision, with_key
 from bullpen.view.commands import read_command, run_command, typed_choice
-from bullpen.view.decisions import Decision, with_key
 from bullpen.view.state import conversation_view
 
 ASKS = "Shall I delete it? [ASK: yes | no | @b do it]"

@@ -21,7 +21,7 @@ import pytest
 RUN = "BULLPEN_TEST_RUN"
 """The variable that names the folder of the run; children inherit it, so that what is left of them is found."""
 PREFIX = "bp-"
-KEPT_VARIABLES = ("CI", "BULLPEN_NEWEST", "BULLPEN_TEST_POSTGRES", "BULLPEN_TORTURE_KILLS")
+KEPT_VARIABLES = ("CI", "BULLPEN_NEW_SCREENS", "BULLPEN_NEWEST", "BULLPEN_TEST_POSTGRES", "BULLPEN_TORTURE_KILLS")
 KEPT_PREFIXES = ("PYTEST_", "COV_", "npm_config_")
 # Not .mcp.json: settings of agents are looked for above a folder, as their CLIs do.
 TRAPS = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", "team.toml")

@@ -152,3 +152,12 @@ class Scene:
 
 
 NAMES = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "?": "question_mark", "[": "left_square_bracket"}
+
+
+async def press_when_read(app: BullpenApp, pilot: Pilot[None], key: str) -> None:
+    """Press a key that answers what is asked, as soon as it does."""
+    assert isinstance(app.screen, ChatScreen)
+    cards = app.screen._composer.cards
+    while cards.first is None or not cards.is_settled:
+        await pilot.pause(0.02)
+    await pilot.press(key)

@@ -109,7 +109,7 @@ def test_a_working_agent_is_seen_working(stage: Stage) -> None:
         assert len(scene.conversation.running) == 1
         await scene.press("f9")
         await scene.sees("Cancelled: max. /retry 1 runs it again.", "○ Max turn 1 was cancelled")
-        assert not {"F6 Retry", "✗", "failed", "paused"} & set(scene.text.split("  "))
+        assert not {"1 Retry", "✗", "failed", "paused"} & set(scene.text.split("  "))
         assert scene.conversation.running == {}
         assert scene.app.screen.query_one(Transcript).turns == {}
 
@@ -121,8 +121,8 @@ def test_a_failure_asks_and_a_key_tries_again(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("F6 Retry", "1 failed", "✗ failed")
-        await scene.press("f6")
+        await scene.sees("1 Retry", "1 failed", "✗ failed")
+        await scene.press("1")
         await scene.sees("Now it works.")
         await scene.until(lambda: not scene.app.screen.query_one(NoticeBar).display)
 
@@ -136,10 +136,11 @@ def test_another_member_takes_the_place_of_one_that_failed(stage: Stage) -> None
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("F6 Retry", "F8 Hand over")
-        await scene.press("f8")
-        await scene.sees("Who answers instead of max?", "1 sarah", "2 lee")
-        await scene.press("1")
+        await scene.sees("1 Retry", "2 Skip", "3 Hand over")
+        await scene.press("3")
+        await scene.sees("/hand", "sarah", "lee")
+        await scene.type("sarah")
+        await scene.press("enter")
         await scene.sees("I do it instead.")
 
     stage.play(story)
@@ -150,7 +151,7 @@ def test_a_turn_that_failed_can_be_skipped_with_the_mouse(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("F7 Skip")
+        await scene.sees("2 Skip")
         skip = next(button for button in scene.app.screen.query(Button) if "Skip" in str(button.label))
         await scene.pilot.click(skip)
         await scene.until(lambda: not scene.conversation.undecided)
@@ -168,8 +169,8 @@ def test_after_a_cancel_the_bar_offers_to_continue_and_the_queue_says_why_it_wai
         await scene.say("And then this.")
         await scene.until(lambda: len(scene.conversation.waiting) == 1)
         await scene.say("/cancel")
-        await scene.sees("F6 Retry", "F5 Continue", "waits until you continue:")
-        await scene.press("f5")
+        await scene.sees("1 Continue", "2 Retry", "waits until you continue:")
+        await scene.press("1")
         await scene.sees("Later.")
 
     stage.play(story)
@@ -182,8 +183,8 @@ def test_a_cap_asks_whether_to_continue(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("taken 1 turn since you last spoke", "F5 Continue", "Drop the queue")
-        await scene.press("f5")
+        await scene.sees("taken 1 turn since you last spoke", "1 Continue", "Drop the queue")
+        await scene.press("1")
         await scene.sees("Thank you.")
 
     stage.play(story)
@@ -315,7 +316,7 @@ def test_a_conversation_is_resumed_where_it_was(stage: Stage) -> None:
     stage.agent("max", saying("The first answer."), FAILING)
 
     async def second(scene: Scene) -> None:
-        await scene.sees("First question.", "The first answer.", "Second question.", "F6 Retry", "1 failed")
+        await scene.sees("First question.", "The first answer.", "Second question.", "1 Retry", "1 failed")
         await scene.press("up")
         await scene.sees("Second question.")
 
@@ -497,7 +498,7 @@ def test_each_of_several_failures_is_decided_by_itself(stage: Stage) -> None:
         await scene.sees("1 more decision")
         latest, first = reversed(scene.conversation.undecided)
         await scene.sees(f"{latest.member} (turn {latest.id}):")
-        await scene.press("f7")
+        await scene.press("2")
         await scene.sees(f"{first.member} (turn {first.id}):")
         assert "more decision" not in scene.text
         assert [turn.id for turn in scene.conversation.undecided] == [first.id]
@@ -510,11 +511,11 @@ def test_trouble_is_shown_before_anything_else_until_it_is_dismissed(stage: Stag
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("F6 Retry")
+        await scene.sees("1 Retry")
         scene.conversation._journal.publish(Trouble(text="The disk is nearly full."))
-        await scene.sees("The disk is nearly full.", "F7 Leave it", "1 more decision")
-        await scene.press("f7")
-        await scene.sees("F6 Retry")
+        await scene.sees("The disk is nearly full.", "1 Leave it", "1 more decision")
+        await scene.press("1")
+        await scene.sees("1 Retry")
         assert "nearly full" not in scene.text
         assert len(scene.conversation.undecided) == 1
 
@@ -536,8 +537,8 @@ def test_trouble_that_is_over_leaves_the_screen_and_other_trouble_stays(stage: S
         await scene.sees("The disk is nearly full.")
         assert "more decision" not in scene.text
         publish(TroubleOver(about="a", text="They are gone."))
-        await scene.settled()
-        await scene.press("f7")
+        await scene.sees("1 Leave it")
+        await scene.press("1")
         await scene.until(lambda: not scene.app.screen.query_one(NoticeBar).display)
 
     stage.play(story)

@@ -81,7 +81,7 @@ def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(stage: Stage, a
         screens.append(scene.text)
         await scene.press("escape")
         await scene.say("Again.")
-        await scene.sees("F6 Retry")
+        await scene.sees("1 Retry")
         screens.append(scene.text)
         # What the mouse rests on would be shown in a tooltip.
         assert not [widget for widget in scene.app.screen.query("Transcript *") if widget.tooltip]

@@ -56,7 +56,7 @@ def test_the_screen_looks_as_it_was_liked(stage: Stage, size: tuple[int, int]) -
 
     async def story(scene: Scene) -> None:
         await scene.say("Please do the login.")
-        await scene.sees("F6 Retry", "✗ failed")
+        await scene.sees("1 Retry", "✗ failed")
         await compare(f"chat-{name}", scene)
 
     stage.play(story, size=size)

@@ -98,7 +98,7 @@ def test_nothing_is_new_below_for_who_has_not_scrolled_up(stage: Stage) -> None:
 
         with mock.patch.object(transcript, "_size_updated", resized):
             await scene.say("Go.")
-            await scene.sees("F6 Retry")
+            await scene.sees("1 Retry")
         assert any(is_behind for is_behind, _ in followed)
         assert all(is_following for _, is_following in followed)
 

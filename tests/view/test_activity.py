@@ -11,7 +11,7 @@ from bullpen.app import open_team
 from bullpen.conversation.conversation import Conversation
 from bullpen.store.sqlite import SqliteStore
 from bullpen.view.activity import ACTIVITIES, turn_word
-from bullpen.view.decisions import Decision, Kind
+from bullpen.view.choices import Decision, Kind
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import ConversationView, conversation_view, stored_view
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.tui.stage import press_when_read
 from tests.view.doors import plain_chat
 from textual.pilot import Pilot
-from textual.widgets import Button, Footer
-from textual.widgets._footer import FooterKey
+from textual.widgets import Button
 
 from bullpen.app import open_team
 from bullpen.cli.exit_codes import ending_of
@@ -25,7 +25,6 @@ from bullpen.testing.site import site
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.check_fold import CheckFold
 from bullpen.tui.compare_screen import Column, CompareScreen
-from bullpen.tui.member_screen import MemberScreen
 from bullpen.tui.notice import NoticeBar
 from bullpen.view.addressees import addressees
 from bullpen.view.best_of import results_of
@@ -210,7 +209,7 @@ def test_the_plain_chat_asks_shows_and_tells(place: Place) -> None:
 
     written = " ".join(asyncio.run(story()).split())
     assert QUESTION in written
-    assert "/pick NAME bring one" in written
+    assert "1 Pick one /pick NAME" in written
     assert "/discard all pick none, and drop what ann, bob and cyd did" in written
     assert "ann turn 1 · 1 file, +1 −1 Written by ann. ✓ tests: green" in written
     assert "bob turn 2 · 2 files, +2 −1 Written by bob. ✗ tests: red (exit 1)" in written
@@ -232,8 +231,8 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
                 notice = app.screen.query_one(NoticeBar)
                 while len(notice.query(Button)) < 2:
                     await pilot.pause(0.02)
-                assert [str(one.label) for one in notice.query(Button)] == ["F8 Pick one", "Drop all /discard all"]
-                await pilot.press("f8")
+                assert [str(one.label) for one in notice.query(Button)] == ["1 Pick one", "Drop all /discard all"]
+                await press_when_read(app, pilot, "1")
                 while not isinstance(app.screen, CompareScreen):
                     await pilot.pause(0.02)
                 assert [column.result.member for column in app.screen._columns] == ["ann", "bob", "cyd"]
@@ -255,30 +254,8 @@ def test_the_full_screen_shows_them_beside_each_other(place: Place, columns: int
                 await until(place, 2)
                 assert place.files() == {"a.txt": "of bob\n", "b.txt": "more\n"}
                 assert not [one.message for one in app._notifications if "again" in one.message]
-                await pilot.press("f8")
 
     asyncio.run(story())
-
-
-def test_a_question_that_comes_closes_the_list_that_f8_opened_and_the_footer_says_what_it_does(place: Place) -> None:
-    async def story() -> None:
-        async with open_team(place.team, db=place.folder / "c.db") as talk:
-            app = BullpenApp(talk)
-            async with app.run_test(size=(120, 30)) as pilot:
-                await pilot.press("f8")
-                while not isinstance(app.screen, MemberScreen):
-                    await pilot.pause(0.02)
-                assert app.screen_stack[0].active_bindings["f8"].binding.description == "Hand over"
-                await done(talk)
-                while isinstance(app.screen, MemberScreen):
-                    await pilot.pause(0.02)
-                footer = app.screen.query_one(Footer)
-                while "Pick one" not in {key.description for key in footer.query(FooterKey)}:
-                    await pilot.pause(0.02)
-                assert "Hand over" not in {key.description for key in footer.query(FooterKey)}
-                assert not talk.waiting
-
-    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 def test_trouble_on_the_full_screen_does_not_hide_what_waits_to_be_picked(place: Place) -> None:
@@ -292,8 +269,8 @@ def test_trouble_on_the_full_screen_does_not_hide_what_waits_to_be_picked(place:
                 while notice.decision is None or notice.decision.kind != "trouble":
                     await pilot.pause()
                 await pilot.pause()
-                assert [str(one.label) for one in notice.query(Button)] == ["F7 Leave it", "F8 Pick one"]
-                await pilot.press("f8")
+                assert [str(one.label) for one in notice.query(Button)] == ["1 Leave it", "2 Pick one"]
+                await press_when_read(app, pilot, "2")
                 while not isinstance(app.screen, CompareScreen):
                     await pilot.pause()
 
@@ -309,9 +286,12 @@ def test_the_full_screen_drops_all_only_when_asked_twice(place: Place) -> None:
                 notice = app.screen.query_one(NoticeBar)
                 while len(notice.query(Button)) < 2:
                     await pilot.pause(0.02)
-                await app.run_action("screen.choose('discard')")
+                drop = next(button for button in notice.query(Button) if "Drop all" in str(button.label))
+                drop.press()
+                await pilot.pause()
                 assert states(conversation) == ["done", "done", "failed"]
-                await app.run_action("screen.choose('discard')")
+                drop.press()
+                await pilot.pause()
                 await until(place, 0)
 
     asyncio.run(story())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.tui.stage import press_when_read
 from tests.view.doors import plain_chat
 from textual.widgets import Button
 
@@ -126,7 +127,7 @@ def test_the_plain_chat_asks(place: Place) -> None:
                     show.tell(numbered.event)
         return written.getvalue()
 
-    assert "/resolve NAME 1" in asyncio.run(story())
+    assert "3 Ask an agent  /resolve NAME 1" in asyncio.run(story())
 
 
 def test_the_full_screen_has_buttons(place: Place) -> None:
@@ -140,13 +141,13 @@ def test_the_full_screen_has_buttons(place: Place) -> None:
                     await pilot.pause()
                 labels = [str(button.label) for button in notice.query(Button)]
                 words = [
-                    "Take ann's /take 1",
-                    "Keep shared /keep 1",
-                    "Ask an agent /resolve NAME 1",
-                    "Leave apart /apart 1",
+                    "1 Take ann's",
+                    "2 Keep shared",
+                    "3 Ask an agent",
+                    "4 Leave apart",
                 ]
                 assert labels == words
-                await app.screen.run_action("screen.choose('take')")
+                await press_when_read(app, pilot, "1")
                 while conversation.progress.conflicts:
                     await pilot.pause()
         assert place.files() == {"a.txt": "of ann\n", "new.txt": "new\n"}

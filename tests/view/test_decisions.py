@@ -1,12 +1,17 @@
 """What a person is asked to decide, the most urgent first."""
 
+import pytest
+
 from bullpen.conversation.events import Asked, Unallowed
 from bullpen.conversation.state import UndecidedTurn
+from bullpen.errors import BullpenError
 from bullpen.routing.missed_hand_overs import MissedHandOver
 from bullpen.routing.queue import WaitingTurn
 from bullpen.turn_events import ApprovalAsked, Failed
+from bullpen.view.choices import Decision, with_key
 from bullpen.view.commands import ACTIONS
-from bullpen.view.decisions import Decision, decisions
+from bullpen.view.decisions import decisions
+from bullpen.view.entered import chosen
 
 FAILURE = Failed(kind="quota", message="the quota is used up", hint="Wait until noon.", partial_text="I was")
 MISSED = MissedHandOver(sender="max", members=("sarah",), kind="in_words", quote="over to sarah")
@@ -34,13 +39,13 @@ def test_the_latest_failure_comes_first_and_the_pause_is_no_decision_of_its_own(
     assert found[0].text == "sarah (turn 4): bullpen stopped during this turn. Files may have been changed."
     assert found[1].text == "max (turn 3): the quota is used up. Wait until noon."
     assert (found[1].partial_text, found[1].others) == ("I was", ("sarah",))
-    assert [choice.typed for choice in found[1].choices] == ["/retry 3", "/skip 3", "/hand NAME 3"]
-    assert [choice.typed for choice in found[0].choices] == [
-        "/retry 4",
-        "/skip 4",
-        "/hand NAME 4",
-        "/skip all",
-        "/drop",
+    assert [choice.typed for choice in found[1].choices] == ["/retry 3", "/skip 3", "/hand sarah 3"]
+    assert [(choice.key, choice.typed) for choice in found[0].choices] == [
+        ("1", "/retry 4"),
+        ("2", "/skip 4"),
+        ("3", "/hand max 4"),
+        ("4", "/skip all"),
+        ("", "/drop"),
     ]
 
 
@@ -98,8 +103,39 @@ def test_every_choice_is_an_action_of_the_api() -> None:
 def test_only_what_can_be_done_is_offered() -> None:
     gone, alone = wanted(undecided=(ended("3", "lee"),))[0], wanted(undecided=(ended("3", "max"),), agents=("max",))[0]
 
-    assert [choice.action for choice in gone.choices] == ["skip", "hand-over"]
+    assert [choice.typed for choice in gone.choices] == ["/skip 3", "/hand NAME 3"]
     assert [choice.action for choice in alone.choices] == ["retry", "skip"]
+
+
+def test_where_many_could_take_a_turn_its_name_is_asked_for() -> None:
+    (card,) = wanted(undecided=(ended("3", "max"),), agents=("max", "sarah", "ben", "ada"))
+    hand = card.choices[-1]
+
+    assert card.keys == "1 Retry  2 Skip  3 Hand over"
+    assert (hand.typed, hand.begins, hand.lacks_name) == ("/hand NAME 3", "/hand ", True)
+    with pytest.raises(BullpenError, match="Say which one: /hand NAME 3"):
+        chosen(hand, card)
+
+
+def test_what_cannot_be_undone_has_no_digit() -> None:
+    (card,) = wanted(paused="20 turns.", waiting=1, can_begin=True, cancelled=(ended("3", "max"),))
+
+    assert [(choice.key, choice.label) for choice in card.choices] == [
+        ("1", "Continue"),
+        ("", "Drop the queue"),
+        ("2", "Retry"),
+    ]
+
+
+def test_a_digit_means_the_question_of_an_agent_that_waits_before_anything_else() -> None:
+    question = Asked(turn_id="7", member="sarah", question=ApprovalAsked(id="q", kind="command", command="ls"), at=0)
+    found = wanted(undecided=(ended("3", "max"),), asked=(question,))
+    two = wanted(undecided=(ended("3", "max"), ended("4", "sarah")))
+
+    assert (choice := with_key("1", found)) is not None
+    assert choice.typed == "/yes"
+    with pytest.raises(BullpenError, match="Which one do you mean: /retry 4 or /retry 3"):
+        with_key("1", two)
 
 
 def test_what_a_turn_had_said_is_shown_only_in_part() -> None:

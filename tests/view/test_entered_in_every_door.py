@@ -28,7 +28,7 @@ from bullpen.testing.stage import write_team
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.chat import ChatScreen
 from bullpen.turn_events import ApprovalAsked
-from bullpen.view.decisions import Decision
+from bullpen.view.choices import Decision
 from bullpen.view.shown_cards import SETTLED_SECONDS, ShownCards
 from bullpen.view.state import conversation_view
 

@@ -9,8 +9,8 @@ from tests.view.doors import DOORS
 
 from bullpen.errors import BullpenError
 from bullpen.team.reader import read_team
+from bullpen.view.choices import Choice, Decision
 from bullpen.view.commands import COMMANDS, read_command
-from bullpen.view.decisions import Choice, Decision
 from bullpen.view.help import FEW, MORE, all_sections, help_sections
 from bullpen.view.state import ConversationView, Working
 

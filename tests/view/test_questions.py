@@ -6,7 +6,8 @@ import pytest
 
 from bullpen.conversation.events import Asked
 from bullpen.turn_events import ApprovalAsked
-from bullpen.view.decisions import Decision, decisions
+from bullpen.view.choices import Decision
+from bullpen.view.decisions import decisions
 
 
 def seen(**question: Any) -> Decision:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.tui.stage import press_when_read
 from tests.view.doors import plain_chat
 from textual.widgets import Button
 
@@ -124,10 +125,10 @@ def test_the_full_screen_asks_and_shows_how_far_it_is(place: Place) -> None:
                 while len(notice.query(Button)) < 2:
                     await pilot.pause(0.02)
                 labels = [str(one.label) for one in notice.query(Button)]
-                assert labels == ["One more round /again", "End the review /end-review"]
+                assert labels == ["1 One more round", "2 End the review"]
                 assert STATE in str(app.screen.query_one(MembersPanel).render())
                 place.says("approve")
-                await app.run_action("screen.choose('again')")
+                await press_when_read(app, pilot, "1")
                 while state(conversation) != ("approved", 2):
                     await pilot.pause(0.02)
 

@@ -28,9 +28,10 @@ from bullpen.testing.stage import write_team
 from bullpen.tui.app import BullpenApp
 from bullpen.tui.chat import ChatScreen
 from bullpen.turn_events import ApprovalAsked
+from bullpen.view.choices import Decision
 from bullpen.view.command_arguments import OneAnswer
 from bullpen.view.commands import COMMANDS, Typed, run_command
-from bullpen.view.decisions import Decision, decisions
+from bullpen.view.decisions import decisions
 from bullpen.view.shown_cards import SETTLED_SECONDS
 from bullpen.view.state import conversation_view
 from bullpen.view.typed_answers import read_typed

@@ -8,7 +8,7 @@ from typing import Literal
 from bullpen.cli.typed_commands import to_type
 from bullpen.conversation.conversation import Conversation
 from bullpen.text.safe import printable
-from bullpen.view.decisions import DecisionKey, Kind
+from bullpen.view.choices import DecisionKey, Kind
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.status_lines import NOTHING_KEPT, left_open_lines
 

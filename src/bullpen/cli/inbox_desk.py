@@ -24,7 +24,7 @@ from bullpen.terminal.raw_mode import RawTerminal
 from bullpen.terminal.tables import safe_line
 from bullpen.text.numbers import counted
 from bullpen.view.activity import ASLEEP, WAITS
-from bullpen.view.decisions import NO, STOP, YES, Choice
+from bullpen.view.choices import NO, STOP, YES, Choice
 from bullpen.view.inbox import Item, inbox, owner_token, what_became_of
 from bullpen.view.shown_cards import SETTLED_SECONDS
 from bullpen.view.state import team_of
@@ -33,9 +33,6 @@ from bullpen.view.typed_answers import read_typed
 READ_BYTES = 4096
 LETTERS = {YES: "y", NO: "n"}
 """Letters that answer as well as the digits on a card."""
-NEED_MORE = ("hand-over", "resolve", "pick", "discard")
-"""Choices that are typed: they need a name, or cannot be undone."""
-MOST_KEYS = 9
 LATER, LEAVE, COMMAND = "later", "leave", "/"
 
 
@@ -94,9 +91,9 @@ class InboxDesk:
         print_item(item)
         keys = _keys_of(item)
         for key, choice in keys.items():
-            print(safe_line(f"  {key}  {choice.label if choice.key else choice.purpose}"))
+            print(safe_line(f"  {key}  {choice.label}"))
         for choice in item.decision.choices:
-            if choice.action in NEED_MORE:
+            if choice not in keys.values():
                 print(safe_line(f"     {choice.typed}  {choice.purpose}"))
         more = f" ({count - 1} more)" if count > 1 else ""
         # What was typed before this was on the screen for a moment does not answer it.
@@ -211,19 +208,13 @@ class InboxDesk:
 
 
 def _keys_of(item: Item) -> dict[str, Choice]:
-    """Return the keys of one thing: those on its card, else a number."""
-    keys: dict[str, Choice] = {}
-    for number, choice in enumerate(item.decision.choices[:MOST_KEYS], start=1):
-        if choice.action not in NEED_MORE:
-            keys[choice.key or str(number)] = choice
-    return keys
+    """Return the keys of one thing. What needs a name, or cannot be undone, is typed."""
+    return {choice.key: choice for choice in item.decision.choices if choice.key and not choice.lacks_name}
 
 
 def _letters_of(item: Item) -> dict[str, Choice]:
     """Return the letters that mean yes and no, where that is asked."""
-    choices = item.decision.choices
-    if item.decision.kind == "question" and not item.decision.is_about_doing:
-        return {}
+    choices = item.decision.choices if item.decision.is_yes_or_no else ()
     return {LETTERS[choice.key]: choice for choice in choices if choice.key in LETTERS}
 
 

@@ -30,8 +30,8 @@ from bullpen.terminal.page import StreamPage
 from bullpen.text.plain_commands import is_rule
 from bullpen.text.safe import printable
 from bullpen.view.addressees import notes_outside_chat
+from bullpen.view.choices import DecisionKey
 from bullpen.view.commands import read_command, run_command
-from bullpen.view.decisions import DecisionKey
 from bullpen.view.state import conversation_view
 
 

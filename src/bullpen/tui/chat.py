@@ -1,6 +1,6 @@
 """ChatScreen: the conversation, its members and queue, the notice and the composer, and what each key does."""
 
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -42,16 +42,15 @@ from bullpen.tui.turn import TurnView
 from bullpen.tui.updates import CardsShown, Changed, Updates, Waiting
 from bullpen.view.best_of import result_changes, results_of
 from bullpen.view.change_reading import change_part
+from bullpen.view.choices import Choice, Decision
 from bullpen.view.command_arguments import Text
 from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read_form, typed_choice
 from bullpen.view.completion import names_of
-from bullpen.view.decisions import Choice, Decision
 from bullpen.view.entered import JUST_CAME, Entered, entered
 from bullpen.view.listing import conversations_beside
 
 if TYPE_CHECKING:
     from bullpen.tui.changes_screen import ChangesScreen
-    from bullpen.tui.member_screen import MemberScreen
 
 WIDE, HIGH = 100, 20
 WARM_UP_SECONDS = 0.5
@@ -77,16 +76,6 @@ class ChatScreen(Screen[None]):
         _key("f2", "panel", "Panel", "Show or hide the members and the queue"),
         _key("f3", "search", "Find", "Find what was said, and go there", show=True),
         _key("f4", "task", "Task", "Read and change the team's task", show=True),
-        _key("f5", "choose('continue')", "Continue", "Continue after a pause"),
-        _key("f6", "choose('retry')", "Retry", "Run a turn again that ended without a reply"),
-        _key("f7", "skip", "Skip", "Continue without that turn, or leave it as it is"),
-        _key(
-            "f8",
-            "hand_over",
-            "Hand over",
-            "Let another agent answer, or pick one of several results",
-            show=True,
-        ),
         _key("f9", "cancel", "Cancel", "Cancel the selected turn, or every running turn; asks first"),
         _key("f10", "forget", "Forget", "What each agent remembers; let one begin a new session"),
         Binding(
@@ -162,10 +151,8 @@ class ChatScreen(Screen[None]):
         self._commands = SlashCommands(self, conversation, sender, self.say)
         self._listed: ChangesScreen | None = None
         """All changes, while they are on the screen above this one."""
-        self._asking: MemberScreen | None = None
-        """Who answers, while that is asked above this screen."""
-        self._on_keys: tuple[str, bool, bool, bool] | None = None
-        """What the footer says of the keys that mean different things."""
+        self._on_escape: tuple[bool, bool] | None = None
+        """What the footer says of escape: whether it cancels, and whether it stops an agent that asks."""
 
     def compose(self) -> ComposeResult:
         """Yield everything on the screen."""
@@ -216,7 +203,7 @@ class ChatScreen(Screen[None]):
     @on(Composer.Chosen)
     async def choose_with_key(self, event: Composer.Chosen) -> None:
         """Answer what the card asks."""
-        await self.attempt(self._run(typed_choice(event.choice)))
+        await self._choose(event.choice)
 
     @on(Composer.Changed)
     def show_enter(self) -> None:
@@ -351,83 +338,39 @@ class ChatScreen(Screen[None]):
         if task is not None:
             await self.attempt(self.conversation.set_task(task or None, by=self._sender))
 
-    async def action_choose(self, action: str, number: int = -1, about: str | None = None) -> None:
-        """Decide: what the notice offers, else what the command does without an argument. Buttons have a number."""
-        command, choice = ACTIONS[action], self._choice(action, number)
-        if choice is not None and about not in (None, question_of(choice)):
+    async def action_choose(self, action: str, number: int, about: str) -> None:
+        """Do what the button of a choice says, if it is still offered."""
+        choice = self._choice(action, number)
+        if choice is None or about != question_of(choice):
             self.notify("That is not asked any more. Nothing was answered.", severity="warning", markup=False)
-            return
-        if action == "hand-over":
-            self.action_hand_over()
-        elif action == "resolve":
-            self.action_resolve()
-        elif action == "pick":
-            self.action_compare(choice.given["turn"] if choice else "")
-        elif choice and choice.key and choice not in _choices(self._composer.cards.settled):
+        elif choice.key and choice not in _choices(self._composer.cards.settled):
             self.notify(JUST_CAME, severity="warning", markup=False)
-        elif choice and choice.begins:
+        elif choice.action == "discard" and not self.is_sure(_again(choice), about):
+            return
+        else:
+            await self._choose(choice)
+
+    async def _choose(self, choice: Choice) -> None:
+        if choice.action == "pick":
+            self.action_compare(choice.given["turn"])
+        elif choice.begins:
             self._composer.replace_draft(choice.begins)
             self.write()
-        elif choice and action == "discard" and not self.is_sure(_again(choice), question_of(choice)):
-            return
-        elif choice is not None or action in ("continue", "retry", "skip"):
-            typed = typed_choice(choice) if choice else Typed(command, read_form(command.takes, {}))
-            await self.attempt(self._run(typed))
-
-    async def action_skip(self) -> None:
-        """Continue without a turn, or leave as it is what the notice is about."""
-        leave = self._choice("dismiss")
-        await self.action_choose("skip" if leave is None or leave.key else "dismiss")
-
-    @work
-    async def action_hand_over(self) -> None:
-        """Let somebody else answer: instead of a turn that failed, as an agent meant it or asks for, or simply next."""
-        if (offered := self._on_f8) is not None:
-            await self.action_choose(offered.action)
-            return
-        decision = next((one for one in self._updates.view.decisions if one.kind == "failed"), None)
-        agents = {agent.name: agent.role or agent.agent for agent in self.conversation.team.agents}
-        others = {name: agents[name] for name in decision.others} if decision else agents
-        if not others:
-            self.notify("There is no other agent in the team.", markup=False)
-            return
-        question = f"Who answers instead of {decision.member}?" if decision else "Who answers the last message?"
-        member = await self._asked_who(question, others)
-        if member is not None:
-            talk, by = self.conversation, self._sender
-            await self.attempt(talk.hand_over(member, decision.turn, by=by) if decision else talk.ask(member, by=by))
-
-    async def _asked_who(self, question: str, members: Mapping[str, str]) -> str | None:
-        """Return whom the person chooses; nobody, if F8 comes to mean something else meanwhile."""
-        from bullpen.tui.member_screen import MemberScreen
-
-        self._asking = MemberScreen(question, members)
-        try:
-            return await self.app.push_screen_wait(self._asking)
-        finally:
-            self._asking = None
+        else:
+            await self.attempt(self._run(typed_choice(choice)))
 
     @on(Waiting)
-    def keep_f8_true(self) -> None:
-        """Name on the footer what the keys do now; a list that it opened before would take what is meant for that."""
-        offered = self._on_f8
-        hands_over, stops = self._choice("hand-over") is not None, self._choice("stop") is not None
-        now = "" if offered is None else offered.label, self._can_cancel, hands_over, stops
-        if now != self._on_keys:
-            self._on_keys = now
+    def show_escape(self) -> None:
+        """Say on the footer what escape does now."""
+        now = self._can_cancel, self._choice("stop") is not None
+        if now != self._on_escape:
+            self._on_escape = now
             self.refresh_bindings()
-        if offered is not None and self._asking is not None and self._asking.is_current:
-            self._asking.dismiss(None)
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
-        """What each key does now: F8 has the name that the bar gives it, and what there is nothing for is not shown."""
+        """What each key does now: escape has the name of what it does."""
         active = super().active_bindings
-        offered, there = self._on_f8, active.get("f8")
-        if there is not None:
-            word = there.binding.description if offered is None else one_line(offered.label, 20)
-            is_shown = offered is not None or self._choice("hand-over") is not None
-            active["f8"] = there._replace(binding=replace(there.binding, description=word, show=is_shown))
         if (esc := active.get("escape")) is not None and esc.binding.action == "cancel_all":
             # While somebody works, nothing else on the line is as important.
             word = esc.binding.description if self._choice("stop") is None else "Stop"
@@ -438,26 +381,6 @@ class ChatScreen(Screen[None]):
     @property
     def _can_cancel(self) -> bool:
         return bool(self.conversation.running or self.conversation.running_checks)
-
-    @property
-    def _on_f8(self) -> Choice | None:
-        """What the bar offers with F8 instead of handing over."""
-        return self._choice("pick")
-
-    @work
-    async def action_resolve(self) -> None:
-        """Let an agent resolve the conflict that the notice is about."""
-        from bullpen.tui.member_screen import MemberScreen
-
-        decision = next((one for one in self._updates.view.decisions if one.kind == "conflict"), None)
-        if decision is None:
-            return
-        roles = {agent.name: agent.role or agent.agent for agent in self.conversation.team.agents}
-        question = f"Who resolves the conflict of turn {decision.turn}?"
-        others = {name: roles[name] for name in decision.others}
-        member = await self.app.push_screen_wait(MemberScreen(question, others))
-        if member is not None:
-            await self.attempt(self.conversation.let_resolve(member, decision.turn, by=self._sender))
 
     @work
     async def action_compare(self, turn: str = "") -> None:

@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from bullpen.tui.text import one_line, shown
+from bullpen.view.choices import STOP, Choice, Decision
 from bullpen.view.commands import Command
 from bullpen.view.completion import Option, options_for
-from bullpen.view.decisions import STOP, Choice, Decision
 from bullpen.view.shown_cards import ShownCards
 
 MOST_HISTORY = 500
@@ -150,7 +150,7 @@ class Composer(TextArea):
 
     def _choose(self, choice: Choice, card: Decision) -> None:
         """Answer, or begin an answer that needs words: the next key is one of them."""
-        if choice.begins:
+        if choice.begins and not choice.lacks_name:
             self.load_text(choice.begins)
             self.move_cursor(self.document.end)
         else:

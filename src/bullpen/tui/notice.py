@@ -1,4 +1,4 @@
-"""NoticeBar: the most urgent decision, with its choices on keys, as commands and for the mouse."""
+"""NoticeBar: the most urgent decision, with its choices on digits, as commands and for the mouse."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,18 +12,9 @@ from textual.widgets import Button, Static
 
 from bullpen.text.numbers import counted
 from bullpen.tui.text import one_line, shown
-from bullpen.view.decisions import Choice, Decision
+from bullpen.view.choices import Choice, Decision
 
 MOST_LINES = 6
-KEYS = {
-    "continue": "F5",
-    "retry": "F6",
-    "skip": "F7",
-    "dismiss": "F7",
-    "hand-over": "F8",
-    "pick": "F8",
-}
-"""The key of each action; of several choices with one action, that of the first."""
 AROUND_LABEL, BETWEEN = 4, 2
 """Columns that a button has besides its label, and between two."""
 
@@ -136,9 +127,9 @@ def _text(text: str, others: int, width: int) -> Content:
 
 def _label(choice: Choice) -> Content:
     """Return the key of a choice and what it does; without a key, how it is typed."""
-    key = choice.key or KEYS.get(choice.action, "")
-    typed = "" if key else f" {one_line(choice.typed, 40)}"
-    return Content.assemble((f"{key} " if key else "", "bold"), one_line(choice.label, 40), (typed, "dim"))
+    typed = "" if choice.key else f" {one_line(choice.typed, 40)}"
+    key = f"{choice.key} " if choice.key else ""
+    return Content.assemble((key, "bold"), one_line(choice.label, 40), (typed, "dim"))
 
 
 def _button(choice: Choice, number: int) -> Button:

@@ -35,7 +35,8 @@ from bullpen.view.answers import answered_words
 from bullpen.view.attention import Attention, attention
 from bullpen.view.change_reading import change_line
 from bullpen.view.checks import check_shown
-from bullpen.view.decisions import DISMISS, Decision
+from bullpen.view.choices import Decision, with_keys
+from bullpen.view.decisions import DISMISS
 from bullpen.view.state import ConversationView, conversation_view
 from bullpen.view.unanswered import UnansweredTurn, unanswered_turn
 
@@ -81,7 +82,8 @@ class Updates:
         # The bar shows only the first decision, and trouble must not hide that results wait to be picked.
         picks = [choice for one in view.decisions for choice in one.choices if choice.action == "pick"]
         troubles = [
-            Decision(kind="trouble", text=text, choices=(DISMISS, *picks[:1])) for text in self._troubles.values()
+            with_keys(Decision(kind="trouble", text=text, choices=(DISMISS, *picks[:1])))
+            for text in self._troubles.values()
         ]
         return replace(view, decisions=(*reversed(troubles), *view.decisions)) if troubles else view
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from bullpen.conversation.budgets import sentences
 from bullpen.routing.budgets import BudgetKind, BudgetUse
-from bullpen.view.decisions import Choice, Decision
+from bullpen.view.choices import Choice, Decision
 
 CONVERSATION = "conversation"
 """What people call the budget that all agents share."""

@@ -7,6 +7,7 @@ from bullpen.conversation.conversation import Conversation, decider
 from bullpen.errors import BullpenError, NothingRuns, NothingToDecide
 from bullpen.text.names import listed, normalized
 from bullpen.view.budgets import CONVERSATION
+from bullpen.view.choices import ASK
 from bullpen.view.command_arguments import (
     REMOVE,
     Leftover,
@@ -26,7 +27,6 @@ from bullpen.view.command_arguments import (
     Undone,
     Which,
 )
-from bullpen.view.decisions import ASK
 from bullpen.view.listing import title_of, typed_title
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import cancelled_words

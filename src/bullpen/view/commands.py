@@ -16,6 +16,7 @@ from bullpen.errors import BullpenError, UnknownCommand
 from bullpen.team.team import Team
 from bullpen.text.names import nearest
 from bullpen.view import command_effects, summaries
+from bullpen.view.choices import Choice
 from bullpen.view.command_arguments import (
     Leftover,
     Member,
@@ -60,7 +61,6 @@ from bullpen.view.command_arguments import (
     read_who,
     read_words,
 )
-from bullpen.view.decisions import Choice
 
 Run = Callable[[Conversation, Any, str | None], Awaitable[str]]
 """Does it, for a person; returns what to tell them, if the events do not say it all."""

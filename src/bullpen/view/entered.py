@@ -9,9 +9,9 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError
 from bullpen.text.asked_words import few
 from bullpen.view.addressees import Addressees, addressees
+from bullpen.view.choices import YES, Choice, Decision, with_key
 from bullpen.view.command_arguments import OneAnswer
 from bullpen.view.commands import Command, Typed, typed_choice
-from bullpen.view.decisions import YES, Choice, Decision, with_key
 from bullpen.view.state import conversation_view
 from bullpen.view.typed_answers import read_typed
 
@@ -75,6 +75,8 @@ def entered(
 
 def chosen(choice: Choice, card: Decision) -> Entered:
     """Return what a key on a card does."""
+    if choice.lacks_name:
+        raise BullpenError(f"Say which one: {choice.typed}")
     line = _about(choice.label, card) if card.kind == "question" else f"{choice.label}: {choice.purpose}"
     return Entered(text=f"{choice.key} {choice.label}", typed=typed_choice(choice), line=line)
 
@@ -109,7 +111,7 @@ def _is_open(conversation: Conversation, card: Decision) -> bool:
 
 def _meant(word: str, open_cards: Sequence[Decision]) -> Choice | None:
     """Return the answer that a yes or a no is to a hand-over, or to files that make programs run."""
-    cards = [card for card in open_cards if card.kind in ("allow", "missed", "programs")]
+    cards = [card for card in open_cards if card.is_yes_or_no]
     answers = [card.choices[0] if word in YES_WORDS else card.choices[-1] for card in cards]
     if word in NO_WORDS and any(card.kind == "missed" for card in cards):
         # It may as well be a word to who has probably handed over.

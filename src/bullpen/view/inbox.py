@@ -13,7 +13,7 @@ from bullpen.store.base import Store, StoredConversation
 from bullpen.team.file import team_path
 from bullpen.text.asked_words import few
 from bullpen.view.answers import answered_words
-from bullpen.view.decisions import ASK, Decision
+from bullpen.view.choices import ASK, Decision
 from bullpen.view.listing import conversation_summary
 from bullpen.view.state import stored_view
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bullpen.clock import monotonic
-from bullpen.view.decisions import Choice, Decision
+from bullpen.view.choices import Choice, Decision
 
 SETTLED_SECONDS = 0.5
 """A key that comes sooner was meant for what was there before."""
@@ -57,4 +57,4 @@ class ShownCards:
 
 
 def _same(card: Decision) -> tuple[object, ...]:
-    return (*card.key, card.text, card.shown)
+    return (*card.key, card.text, card.shown, card.keys)

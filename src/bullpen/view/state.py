@@ -31,7 +31,8 @@ from bullpen.team.reader import examine_team
 from bullpen.team.team import Team, colours_of
 from bullpen.view.activity import ACTIVITIES, ASLEEP, FAILED, WAITS, WORKING, Activity, ActivityName
 from bullpen.view.budgets import BudgetView, about_budgets, budget_views
-from bullpen.view.decisions import Decision, decisions, shortened_partial
+from bullpen.view.choices import Decision
+from bullpen.view.decisions import decisions, shortened_partial
 from bullpen.view.listing import title_of
 from bullpen.view.memory import MemoryView, memory_view
 from bullpen.view.summaries import ShownSummary, shown_summaries

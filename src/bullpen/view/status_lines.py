@@ -9,7 +9,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.team.left_out import left_out_words
 from bullpen.text.numbers import elapsed, used
 from bullpen.view.activity import ACTIVITIES, FAILED, WAITS, WORKING
-from bullpen.view.decisions import Decision
+from bullpen.view.choices import Decision
 from bullpen.view.state import ConversationView, MemberView, QueuedTurn, RunningCheck, Working, conversation_view
 
 NOTHING_KEPT = "Nothing was said, so nothing is kept."

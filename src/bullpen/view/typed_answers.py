@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from bullpen.errors import BullpenError
 from bullpen.team.team import Team
 from bullpen.text.asked_words import few
+from bullpen.view.choices import ASK, Choice, Decision
 from bullpen.view.command_arguments import NOT_SHOWN, OneAnswer
 from bullpen.view.commands import Command, Typed, read_command, typed_choice
-from bullpen.view.decisions import ASK, Choice, Decision
 
 
 def read_typed(text: str, team: Team, shown: Sequence[Decision], more: Iterable[Command] = ()) -> Typed | None:

@@ -14,9 +14,9 @@ from starlette.responses import PlainTextResponse, Response
 from bullpen.errors import UnknownConversation
 from bullpen.exchange.files import FORMATS, Format, export_pieces
 from bullpen.view.change_reading import ChangeLines, late_checks, late_lines, lines_beside
+from bullpen.view.choices import Decision
 from bullpen.view.commands import ACTIONS, read_form, run_command
 from bullpen.view.completion import names_of, options_for
-from bullpen.view.decisions import Decision
 from bullpen.view.entered import entered
 from bullpen.view.listing import ConversationSummary, Hit, all_conversations, by_urgency, conversation_summary, search
 from bullpen.view.messages import message_text, shown_messages

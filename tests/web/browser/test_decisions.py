@@ -87,7 +87,7 @@ def test_a_cancelled_turn_is_one_decision(tmp_path: Path, open_browser: OpenBrow
             await expect(page.locator(".decide")).to_have_count(1)
             # Nothing has failed: a person wanted it.
             await expect(page.locator(".decide.bad")).to_have_count(0)
-            await expect(page.locator(".decide button")).to_have_text(["Continue", "Drop the queue", "Retry"])
+            await expect(page.locator(".decide button")).to_have_text(["1 Continue", "Drop the queue", "2 Retry"])
             await page.get_by_role("button", name="Continue").click()
             await expect(page.locator("#messages")).to_contain_text("Mine.")
             await expect(page.locator(".decide")).to_have_count(0)

@@ -8,7 +8,7 @@ from bullpen.cli.editor.tool_calls import diff_block, text_block
 from bullpen.conversation.events import Answered, Asked
 from bullpen.text.asked_words import words_of
 from bullpen.view.answers import answered_words
-from bullpen.view.decisions import Choice, Decision
+from bullpen.view.choices import Choice, Decision
 
 ELSEWHERE = "It wants an answer in words. Give one in another terminal, with `bullpen inbox`."
 

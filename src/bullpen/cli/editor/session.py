@@ -31,8 +31,8 @@ from bullpen.terminal.page import StreamPage
 from bullpen.text.clean import clean_text
 from bullpen.text.numbers import counted
 from bullpen.turn_events import Usage
+from bullpen.view.choices import ASK, Decision
 from bullpen.view.commands import COMMANDS, is_command_line, run_command, typed_choice
-from bullpen.view.decisions import ASK, Decision
 from bullpen.view.messages import plain_messages
 from bullpen.view.replay import changed_files, replayed_turn
 from bullpen.view.state import conversation_view

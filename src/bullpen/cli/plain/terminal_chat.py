@@ -30,8 +30,8 @@ from bullpen.terminal.tables import safe_line
 from bullpen.terminal.wrapping import wrapped
 from bullpen.view.activity import ACTIVITIES
 from bullpen.view.attention import attention
+from bullpen.view.choices import STOP, Choice, Decision
 from bullpen.view.completion import names_of, options_for
-from bullpen.view.decisions import STOP, Choice, Decision
 from bullpen.view.shown_cards import SETTLED_SECONDS, ShownCards
 from bullpen.view.state import conversation_view
 

@@ -52,7 +52,7 @@ from bullpen.view.activity import FAILED, Light
 from bullpen.view.answers import answered_words
 from bullpen.view.changes import change_summary, record_words
 from bullpen.view.checks import SIGNS, check_light, check_line
-from bullpen.view.decisions import ASK, Choice, Decision, Kind
+from bullpen.view.choices import ASK, Choice, Decision, Kind
 from bullpen.view.happened import happened
 from bullpen.view.messages import kind_words
 from bullpen.view.unanswered import UnansweredTurn

@@ -16,9 +16,9 @@ from bullpen.database import Database
 from bullpen.errors import BullpenError
 from bullpen.text.numbers import counted, local_time
 from bullpen.view.addressees import WHO_ANSWERS
+from bullpen.view.choices import Choice, Decision
 from bullpen.view.command_arguments import Member, Nothing, Text
 from bullpen.view.commands import Typed, run_command
-from bullpen.view.decisions import Choice, Decision
 from bullpen.view.entered import NO_WORDS, YES_WORDS, Entered, chosen, entered
 from bullpen.view.state import conversation_view
 from bullpen.view.status_lines import queue_lines, who_lines
