@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bullpen import __version__
-from bullpen.cli import COMMANDS, main
+from bullpen.cli import COMMANDS, FIRST, main
 from bullpen.errors import BullpenError, StoreReadOnly
 from bullpen.text.safe import printable
 
@@ -24,8 +25,16 @@ def test_help_names_the_eight_commands_of_the_first_hour(capsys: pytest.CaptureF
     commands = capsys.readouterr().out.partition("\ncommands:\n")[2].splitlines()
     assert left.value.code == 0
     named = [line.split("  ")[1] for line in commands if line.startswith("  ") and line[2] != " "]
-    assert named == ["init", "chat", "run", "serve", "sessions", "diff, undo", "inbox", "doctor"]
+    assert named == ["demo", "doctor", "init", "check", "chat", "run", "diff, undo", "serve"]
     assert commands[-1] == f"All {len(COMMANDS)} commands: bullpen help --all"
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md", "docs/first-hour.md"])
+def test_help_shows_every_command_that_a_newcomer_is_told_to_type(page: str) -> None:
+    text = (SOURCE.parents[1] / page).read_text(encoding="utf-8")
+    told = set(re.findall(r"(?:`|\$ |; )bullpen ([a-z]+)", text))
+
+    assert {"demo", "init", "chat"} <= told <= {*FIRST, "undo"}
 
 
 @pytest.mark.parametrize("words", [["--help", "--all"], ["--all", "--help"], ["help", "--all"]])

@@ -39,8 +39,8 @@ COMMANDS = {
     "completion": "print what lets a shell complete commands and options",
     "help": "explain a command",
 }
-FIRST = ("init", "chat", "run", "serve", "sessions", "diff", "inbox", "doctor")
-"""The commands of the first hour, which help shows; and undo, beside diff."""
+FIRST = ("demo", "doctor", "init", "check", "chat", "run", "diff", "serve")
+"""The commands of the first hour, which help shows in the order in which people need them; and undo, beside diff."""
 READER_LEFT = 141
 """The exit code if the reader of our output has seen enough, as after SIGPIPE."""
 LOGGING_LATER = ("acp",)
