@@ -1,13 +1,19 @@
 """bullpen undo, redo and rewind: in a real folder, from a conversation that nobody has open."""
 
 import asyncio
+import io
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bullpen.app import open_team
 from bullpen.cli import main
 from bullpen.conversation.conversation import Conversation
+from bullpen.file_changes import ChangeRecord
+from bullpen.store.sqlite import SqliteStore
 
 Printed = pytest.CaptureFixture[str]
 
@@ -122,3 +128,51 @@ def test_who_has_the_conversation_open_undoes_it_there(folder: Folder, capsys: P
 async def _built(conversation: Conversation) -> None:
     await conversation.say("[NEXT: builder] Go.")
     await conversation.until_quiet()
+
+
+@pytest.fixture
+def talked_over(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """Return a folder in which a person perhaps changed a file while the builder worked."""
+    asyncio.run(folder.build(1))
+
+    def marked(record: ChangeRecord) -> ChangeRecord:
+        files = (replace(one, is_perhaps_a_persons=one.path == "notes.txt") for one in record.changes.files)
+        return replace(record, changes=replace(record.changes, files=tuple(files)))
+
+    stored = SqliteStore.changes
+
+    def changes(*given: Any, **more: Any) -> list[ChangeRecord]:
+        return [marked(one) if one.kind == "turn" else one for one in stored(*given, **more)]
+
+    monkeypatch.setattr(SqliteStore, "changes", changes)
+    return folder
+
+
+ASKED = "notes.txt is perhaps yours: no tool of builder that ran in turn 1 can have changed it. Take it back, too?"
+
+
+def test_without_a_terminal_undo_leaves_what_is_perhaps_yours_and_says_how_it_is_taken_back(
+    talked_over: Folder, capsys: Printed
+) -> None:
+    assert talked_over.run("undo") == 0
+    assert talked_over.files() == {"notes.txt": "one\nmore\n"}
+    assert f"{ASKED} It stays; to do that: bullpen undo 1 --all" in capsys.readouterr().err
+
+    assert talked_over.run("redo") == 0
+    assert talked_over.run("undo", "--all") == 0
+    assert talked_over.files() == {"notes.txt": "one\n"}
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("answer", "notes"), [("y", "one\n"), ("", "one\nmore\n")])
+def test_at_a_terminal_undo_asks(
+    answer: str, notes: str, talked_over: Folder, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = io.StringIO(f"{answer}\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", typed)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    assert talked_over.run("undo", "1") == 0
+    assert talked_over.files() == {"notes.txt": notes}
+    assert capsys.readouterr().err == f"{ASKED} [y/N] "

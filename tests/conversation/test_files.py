@@ -174,6 +174,7 @@ async def test_undo_and_redo(project: Project) -> None:
     async with project.stage.open() as conversation:
         await said(conversation, "[NEXT: builder] Go.")
         undone = await conversation.undo()
+        assert undone is not None
         assert (undone.kind, undone.turn_id, undone.person, undone.undoes) == ("undo", "1", "kim", 1)
         assert [project.read(name) for name in ("a.py", "n.py", "notes.txt")] == ["one\ntwo\n", None, "untracked\n"]
         with pytest.raises(NothingToUndo):
@@ -224,6 +225,7 @@ async def test_a_rewind_goes_to_the_files_after_a_turn_and_can_be_undone(project
         assert (record.kind, record.turn_id) == ("rewind", "1")
         assert (project.read("a.py"), project.read("notes.txt")) == ("one\ntwo\nmore\n", "untracked\n")
         undone = await conversation.undo()
+        assert undone is not None
         assert (undone.kind, undone.about) == ("undo", "rewind")
         assert (project.read("a.py"), project.read("notes.txt")) == ("one\ntwo\nmore\nmore\nmore\n", "mine\n")
         assert (await conversation.redo()).about == "rewind"

@@ -11,15 +11,19 @@ from tests.conversation.stage import Script, Stage, events_so_far, tell, until_a
 
 from bullpen.conversation import told_apart
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import FilesChanged
+from bullpen.conversation.events import FilesChanged, LeftByUndo
 from bullpen.conversation.told_apart import ToolTimes
-from bullpen.errors import NothingToUndo
+from bullpen.errors import NothingToDecide, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FolderChanges
+from bullpen.store.sqlite import SqliteStore
 from bullpen.testing.clock import ManualClock
 from bullpen.turn_events import ToolFinished, ToolStarted
 from bullpen.view.changes import record_words
 from bullpen.view.command_arguments import Undone
 from bullpen.view.command_effects import undo
+from bullpen.view.commands import run_command
+from bullpen.view.entered import entered
+from bullpen.view.state import conversation_view, stored_view
 
 WRITES: dict[str, Any] = {
     "tool": {
@@ -67,7 +71,7 @@ async def test_what_no_tool_named_is_perhaps_a_persons(team: Stage) -> None:
 
         assert marked(record) == {"made.txt": False, "notes.md": True}
         assert "notes.md were perhaps changed by a person: no tool of max ran then that could." in record.changes.note
-        assert "/undo 1 leaves them, and /undo 1 all takes them back, too." in record_words(record)
+        assert "/undo 1 asks before it takes them back." in record_words(record)
         assert [event.record.changes.note for event in events_so_far(conversation, FilesChanged)][-1:] == [
             record.changes.note
         ]
@@ -80,10 +84,10 @@ async def test_an_undo_leaves_it_and_one_of_all_does_not(team: Stage) -> None:
         await undo(conversation, Undone(turn="1"), None)
         assert not (team.folder / "work" / "made.txt").exists()
         assert (team.folder / "work" / "notes.md").read_text() == "one\ntwo\n"
-        assert "/undo 1 all takes that back, too." in record_words((await records(conversation))[-1])
-        with pytest.raises(NothingToUndo, match="/undo 1 all takes that back, too"):
-            await undo(conversation, Undone(turn="1"), None)
+        assert "2 files perhaps changed by a person stayed." in record_words((await records(conversation))[-1])
+        assert await conversation.undo("1") is None, "nothing else is left"
         await conversation.redo("1")
+        assert conversation.progress.files_left == {}
         assert (team.folder / "work" / "made.txt").exists()
         await undo(conversation, Undone(turn="1", everything=True), None)
         assert (team.folder / "work" / "notes.md").read_text() == "one\n"
@@ -114,6 +118,47 @@ async def test_an_undo_leaves_what_was_moved_away_from_where_a_person_wrote(team
         assert (work / "notes.md").read_text() == "one\ntwo\n"
         with pytest.raises(NothingToUndo, match="turn 1 is not taken back"):
             await conversation.redo("1")
+
+
+@pytest.mark.parametrize(("typed", "notes"), [("1", "one\n"), ("y", "one\n"), ("3", "one\ntwo\n"), ("n", "one\ntwo\n")])
+async def test_an_undo_asks_before_it_takes_that_back(typed: str, notes: str, team: Stage) -> None:
+    agent(team, WRITES)
+    async with team.open() as conversation:
+        await talked(team, conversation)
+        await undo(conversation, Undone(), None)
+        assert conversation_view(conversation).activity.name == "waits"
+        (asked,) = cards = conversation_view(conversation).decisions
+        assert asked.text.startswith("go and notes.md are perhaps yours: no tool of max that ran in turn 1 can have ")
+        assert asked.keys == "1 Take back  3 Leave it"
+        with SqliteStore(team.db) as other:
+            assert stored_view(other, conversation.id).decisions == cards
+        assert [event.text for event in events_so_far(conversation, LeftByUndo)] == [asked.text]
+
+        does = entered(conversation, typed, cards)
+        assert does.line == f"{asked.choices[0 if typed in '1y' else 1].label}: {does_what(typed)}"
+        assert does.command is not None
+        await run_command(does.command, conversation)
+
+        assert conversation_view(conversation).decisions == ()
+        assert (team.folder / "work" / "notes.md").read_text() == notes
+
+
+def does_what(typed: str) -> str:
+    return "take that back, too; /redo brings it back" if typed in "1y" else "leave these files as they are"
+
+
+async def test_what_an_undo_asks_is_still_asked_when_the_conversation_is_opened_again(team: Stage) -> None:
+    agent(team, WRITES)
+    async with team.open() as conversation:
+        await talked(team, conversation)
+        await conversation.undo()
+        cards = conversation_view(conversation).decisions
+    async with team.open(resume=conversation.id) as again:
+        assert conversation_view(again).decisions == cards
+        with pytest.raises(NothingToDecide):
+            await again.leave_files("7")
+        await again.leave_files("1")
+        assert again.progress.files_left == {}
 
 
 async def test_beside_a_shell_nothing_is_told_apart(team: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,17 @@
 
 import argparse
 import asyncio
+import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from bullpen.app import put_files
 from bullpen.cli.cluster_option import need_cluster
 from bullpen.cli.database import add_database_option
+from bullpen.conversation.events import LeftByUndo
 from bullpen.conversation.file_history import FileChoice
+from bullpen.conversation.undo_rules import left_by_undo
 from bullpen.database import Database, open_database
 from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import safe_line
@@ -40,7 +44,7 @@ def put_and_print(choice: FileChoice, options: argparse.Namespace) -> int:
 
 def _put_here(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRecord]:
     with open_database(options.db) as database:
-        conversation_id, turn_id = _meant(options, database)
+        conversation_id, turn_id, choice = _meant(choice, options, database)
         return put_files(database, conversation_id, choice, turn_id)
 
 
@@ -49,14 +53,30 @@ def _put_there(choice: FileChoice, options: argparse.Namespace) -> list[ChangeRe
     need_cluster()
     from bullpen.cluster.put_files import put_files_there
 
-    return asyncio.run(put_files_there(options.db, partial(_meant, options), choice))
+    return asyncio.run(put_files_there(options.db, partial(_meant, choice, options)))
 
 
-def _meant(options: argparse.Namespace, database: Database) -> tuple[str, str | None]:
-    """Print which conversation is meant; return it and the turn. None: the last that there is something to do about."""
+def _meant(choice: FileChoice, options: argparse.Namespace, database: Database) -> tuple[str, str | None, FileChoice]:
+    """Print which conversation is meant; return it, the turn, and what is done. No turn: the last that can be meant."""
     conversation = find_conversation(database, options.session)
     print(safe_line(f"In {conversation.id}{_with_team(conversation)}:"), flush=True)
-    return conversation.id, find_turn(database, conversation.id, options.turn).id if options.turn else None
+    turn_id = find_turn(database, conversation.id, options.turn).id if options.turn else None
+    if choice == "undo" and (options.all or _wants_all(database.changes(conversation.id, patches=False), turn_id)):
+        choice = "undo all"
+    return conversation.id, turn_id, choice
+
+
+def _wants_all(records: Sequence[ChangeRecord], turn_id: str | None) -> bool:
+    """Return whether to take back what a person perhaps changed: asked at a terminal; else say how to do it."""
+    if (found := left_by_undo(records, turn_id)) is None:
+        return False
+    turn, left = found
+    question = LeftByUndo.of(turn, left).text
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        print(safe_line(f"{question} [y/N] "), end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    print(safe_line(f"{question} It stays; to do that: bullpen undo {turn} --all"), file=sys.stderr)
+    return False
 
 
 def _with_team(conversation: ConversationSummary) -> str:

@@ -14,21 +14,21 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.store.base import Store
 from bullpen.team.reader import read_team
 
-Find = Callable[[Store], tuple[str, str | None]]
-"""Returns which conversation is meant, and which turn."""
+Find = Callable[[Store], tuple[str, str | None, FileChoice]]
+"""Returns which conversation is meant, which turn, and what is to be done."""
 
 
-async def put_files_there(url: str, find: Find, choice: FileChoice) -> list[ChangeRecord]:
+async def put_files_there(url: str, find: Find) -> list[ChangeRecord]:
     """Undo, redo or rewind as a node that is there for a moment; return what was completed, and what was done.
 
     WorkerAway is raised if the worker that has the files is away.
     """
     async with open_short_node(url) as (node, store):
-        return await _put(node, store, find, choice)
+        return await _put(node, store, find)
 
 
-async def _put(node: Node, store: Store, find: Find, choice: FileChoice) -> list[ChangeRecord]:
-    conversation_id, turn_id = await asyncio.to_thread(find, store)
+async def _put(node: Node, store: Store, find: Find) -> list[ChangeRecord]:
+    conversation_id, turn_id, choice = await asyncio.to_thread(find, store)
     team = read_team((await asyncio.to_thread(store.conversation, conversation_id)).team_file)
     there = RemoteTeam(node, conversation_id, team, store)
     loop = asyncio.get_running_loop()

@@ -16,7 +16,7 @@ from bullpen.clock import milliseconds
 from bullpen.context.history import History
 from bullpen.context.manager import ContextManager, task_too_long
 from bullpen.context.prompt import AssemblerOutput
-from bullpen.conversation import asks, budgets, conflicts, decisions, program_changes, rounds
+from bullpen.conversation import asks, budgets, conflicts, decisions, files_left, program_changes, rounds
 from bullpen.conversation.approvals import Approvals, StandingAnswers
 from bullpen.conversation.best_of import BestOfSeveral
 from bullpen.conversation.broadcast import Viewer
@@ -50,6 +50,7 @@ from bullpen.errors import (
     NothingSaid,
     NothingToMerge,
     NothingToSumUp,
+    NothingToUndo,
     NotWorking,
     StoreUncertain,
     UnknownMessage,
@@ -343,12 +344,35 @@ class Conversation:
 
     async def undo(
         self, turn_id: str | None = None, *, by: str | None = None, everything: bool = False
-    ) -> ChangeRecord:
+    ) -> ChangeRecord | None:
         """Put the files back to what they were before a turn; without an id, before the last one that changed any.
 
-        Those that a person may have changed meanwhile stay, unless everything is to be taken back.
+        Unless everything is to be taken back, those that a person may have changed meanwhile stay, and people are asked
+        about them. Returns None if there are no others.
         """
-        return await self._put_files("undo all" if everything else "undo", turn_id, by)
+        if everything:
+            return await self._put_files("undo all", turn_id, by)
+        person = self._decider(by)
+        await self._files.finish()
+        record = await self._journal.alone(lambda: self._undo(turn_id, person))
+        if record is not None:
+            await self._files.merge_again(record)
+        return record
+
+    async def _undo(self, turn_id: str | None, person: str) -> ChangeRecord | None:
+        left = await self._files.left_by_undo(turn_id)
+        if left is None:
+            return await self._put("undo", turn_id, person)
+        turn, files = left
+        record = None
+        with suppress(NothingToUndo):
+            record = await self._files.put("undo", turn, person)
+        await self._journal.commit_built(partial(files_left.asked, self._state, turn, files, at=milliseconds()))
+        return record
+
+    async def leave_files(self, turn_id: str, *, by: str | None = None) -> None:
+        """Leave the files of a turn that a person perhaps changed, and that an undo has left."""
+        await self._decide(by, files_left.KEPT, files_left.settled, turn_id, files_left.KEPT)
 
     async def redo(self, turn_id: str | None = None, *, by: str | None = None) -> ChangeRecord:
         """Bring back what an undo took back; without an id, what the last one did."""
@@ -368,8 +392,15 @@ class Conversation:
     async def _put_files(self, choice: FileChoice, turn_id: str | None, by: str | None) -> ChangeRecord:
         person = self._decider(by)
         await self._files.finish()
-        record = await self._journal.alone(lambda: self._files.put(choice, turn_id, person))
+        record = await self._journal.alone(lambda: self._put(choice, turn_id, person))
         await self._files.merge_again(record)
+        return record
+
+    async def _put(self, choice: FileChoice, turn_id: str | None, person: str) -> ChangeRecord:
+        record = await self._files.put(choice, turn_id, person)
+        if record.turn_id in self.progress.files_left:
+            settled = partial(files_left.settled, self._state, record.turn_id, files_left.TAKEN_BACK)
+            await self._journal.commit_built(partial(settled, at=milliseconds()))
         return record
 
     async def settle(self, how: Settling, turn_id: str | None = None, *, by: str | None = None) -> bool:

@@ -13,7 +13,7 @@ from bullpen.file_changes import ChangeRecord
 from bullpen.messages import ConversationMessage
 from bullpen.routing.asks import OpenAsk
 from bullpen.routing.missed_hand_overs import MissedHandOver
-from bullpen.routing.progress import MergeConflict, ProgramChange
+from bullpen.routing.progress import FilesLeft, MergeConflict, ProgramChange
 from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.reviews import Review
 from bullpen.routing.rounds import Candidate, Round
@@ -190,6 +190,26 @@ class ProgramsChanged(Struct, frozen=True, kw_only=True, tag="programs_changed",
             text += f" bullpen keeps no copy of {', '.join(map(repr, change.beside[:FEW]))}: put that right yourself."
         can_be_undone = bool(change.files)
         return cls(turn_id=turn_id, member=change.member, files=files, text=text, can_be_undone=can_be_undone)
+
+
+class LeftByUndo(Struct, frozen=True, kw_only=True, tag="left_by_undo", tag_field="type"):
+    """An undo left files that a person perhaps changed during the turn; a person decides."""
+
+    turn_id: str
+    member: str
+    files: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, turn_id: str, left: FilesLeft) -> "LeftByUndo":
+        """Return the event for such files."""
+        names = [*left.files[:FEW], *([f"{len(left.files) - FEW:,} more"] if len(left.files) > FEW else [])]
+        verb, them = ("is", "it") if len(left.files) == 1 else ("are", "them")
+        text = (
+            f"{listed(names)} {verb} perhaps yours: no tool of {left.member} that ran in turn "
+            f"{turn_id} can have changed {them}. Take {them} back, too?"
+        )
+        return cls(turn_id=turn_id, member=left.member, files=left.files, text=text)
 
 
 class Unpicked(Struct, frozen=True, kw_only=True, tag="unpicked", tag_field="type"):
@@ -417,6 +437,7 @@ ConversationEvent = (
     | Unallowed
     | Conflicted
     | ProgramsChanged
+    | LeftByUndo
     | Unpicked
     | Unapproved
     | Offered

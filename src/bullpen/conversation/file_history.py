@@ -11,6 +11,7 @@ from bullpen.conversation.forked_files import ForkedFiles, forked_files
 from bullpen.conversation.program_changes import KEPT, PUT_BACK, with_programs
 from bullpen.conversation.undo_rules import (
     inverse,
+    left_by_undo,
     programs_to_undo,
     states_before,
     surely_of_the_turn,
@@ -27,6 +28,7 @@ from bullpen.files.own_paths import is_candidates
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.files.worktrees import Worktrees
 from bullpen.files.worktrees_here import WorktreesHere
+from bullpen.routing.progress import FilesLeft
 from bullpen.store.base import Decision, Owner, Store
 from bullpen.store.sqlite import SqliteStore
 from bullpen.text.numbers import counted
@@ -39,8 +41,8 @@ COMPLETED_LATER = "bullpen stopped while it put these files back, and has comple
 MERGED_LATER = "bullpen stopped while it brought these files into the shared folder, and has completed that."
 
 PERHAPS_A_PERSONS = (
-    "What is left of turn {0} was perhaps changed by a person while it ran: /diff {0} shows it. In the conversation, "
-    "/undo {0} all takes that back, too. To undo an earlier turn, give its number."
+    "What is left of turn {0} was perhaps changed by a person while it ran, so it stays. To undo an earlier turn, give "
+    "its number."
 )
 
 FileChoice = Literal["undo", "undo all", "redo", "rewind", "take"]
@@ -113,13 +115,7 @@ class FileHistory:
         "take" does that only for files that collided with those of other turns. Without a turn,
         it is the last one that can be taken back, or that was.
         """
-        found = self._store.changes(self._id, patches=False)
-        records = [
-            self.forked.here(record)
-            for record in found
-            # Those of the conversation that was forked are not ours to change.
-            if not self.worktrees.is_of_another(Path(record.changes.folder))
-        ]
+        records = self._ours()
         if choice == "rewind":
             return self._rewound(to_rewind_to(records, turn_id or ""), person, at, check)
         if choice == "take":
@@ -131,6 +127,18 @@ class FileHistory:
             return self._taken_back("redo" if choice == "redo" else "undo", record, person, at, check)
         except FilesDiffer as error:
             raise FilesDiffer(error.folder, error.paths, who_changed(records, record, error.paths)) from error
+
+    def left_by_undo(self, turn_id: str | None) -> tuple[str, FilesLeft] | None:
+        """Return the turn that an undo takes back, and what of it a person perhaps changed and the undo leaves."""
+        return left_by_undo(self._ours(), turn_id)
+
+    def _ours(self, *turn_ids: str) -> list[ChangeRecord]:
+        """Return the records about turns, or all. Those of the conversation that was forked are not ours to change."""
+        return [
+            self.forked.here(record)
+            for record in self._store.changes(self._id, turn_ids=turn_ids or None, patches=False)
+            if not self.worktrees.is_of_another(Path(record.changes.folder))
+        ]
 
     def _rewound(self, goal: ChangeRecord, person: str, at: int, check: CheckFolder) -> ChangeRecord:
         workspace = self._workspace(goal, check)
@@ -211,20 +219,15 @@ class FileHistory:
         perhaps = counted(sum(file.is_perhaps_a_persons for file in left), "file")
         moved = ", ".join(file.path for file in left if not file.is_perhaps_a_persons)
         also = f", and so did {moved}, with what was there before" if moved else ""
-        note = f"{perhaps} perhaps changed by a person stayed{also}: /undo {record.turn_id} all takes that back, too."
+        note = f"{perhaps} perhaps changed by a person stayed{also}."
         return self._put_states(record, states_before(record, paths), workspace, person, at, note=note)
 
     def put_programs(
         self, turn_id: str, paths: Collection[str], person: str, *, at: int, check: CheckFolder = lambda _: None
     ) -> list[ChangeRecord]:
         """Put only these files back to what they were before a turn, wherever it changed them."""
-        records = [
-            self.forked.here(record)
-            for record in self._store.changes(self._id, turn_ids=[turn_id], patches=False)
-            if not self.worktrees.is_of_another(Path(record.changes.folder))
-        ]
         done: list[ChangeRecord] = []
-        for record, states in programs_to_undo(records, turn_id, paths):
+        for record, states in programs_to_undo(self._ours(turn_id), turn_id, paths):
             workspace = self._workspace(record, check)
             done.append(self._put_states(record, states, workspace, person, at, programs=tuple(paths)))
         return done

@@ -11,6 +11,7 @@ from bullpen.conversation.events import (
     Conflicted,
     ConversationEvent,
     Dropped,
+    LeftByUndo,
     Offered,
     Paused,
     PauseKind,
@@ -62,7 +63,8 @@ def opening_events(team: Team, state: ConversationState) -> list[ConversationEve
     asks = [Offered.of(turn, ask) for turn, ask in state.progress.asks.items()]
     undecided = [undecided_event(state.undecided[turn]) for turn in state.progress.unwanted if turn in state.undecided]
     programs = [ProgramsChanged.of(turn, change) for turn, change in state.progress.programs.items()]
-    return [*paused, *budgets, *programs, *undecided, *conflicts, *rounds, *reviews, *unallowed, *asks]
+    left = [LeftByUndo.of(turn, files) for turn, files in state.progress.files_left.items()]
+    return [*paused, *budgets, *programs, *left, *undecided, *conflicts, *rounds, *reviews, *unallowed, *asks]
 
 
 def _kind(state: ConversationState) -> PauseKind:

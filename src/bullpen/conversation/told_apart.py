@@ -133,5 +133,5 @@ def _note(paths: Sequence[str], turn_id: str, member: str) -> str:
     was, it = ("was", "it") if len(paths) == 1 else ("were", "them")
     return (
         f"{', '.join(paths[:FEW])}{more} {was} perhaps changed by a person: no tool of {member} ran then that could. "
-        f"/undo {turn_id} leaves {it}, and /undo {turn_id} all takes {it} back, too."
+        f"/undo {turn_id} asks before it takes {it} back."
     )

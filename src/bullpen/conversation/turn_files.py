@@ -41,6 +41,7 @@ from bullpen.file_changes import ChangeRecord, FolderChanges
 from bullpen.files.folders import Files
 from bullpen.files.snapshot import LeftOut
 from bullpen.files.workspace import NOT_KEPT
+from bullpen.routing.progress import FilesLeft
 from bullpen.routing.queue import WaitingTurn
 from bullpen.team.team import Check
 from bullpen.turn_events import Event
@@ -313,6 +314,10 @@ class TurnFiles:
         record = await self._unfinished.put(put, choice, turn_id, person, at=milliseconds())
         await self.own.end_conflicts()
         return record
+
+    async def left_by_undo(self, turn_id: str | None) -> tuple[str, FilesLeft] | None:
+        """Return the turn that an undo takes back, and what of it a person perhaps changed and the undo leaves."""
+        return None if self._history is None else await self._state.in_store(self._history.left_by_undo, turn_id)
 
     async def put_programs(self, turn_id: str, paths: Collection[str], person: str) -> None:
         """Put only these files back to what they were before a turn. The journal's lock is held meanwhile."""

@@ -8,6 +8,7 @@ from bullpen.errors import NoConflict, NothingToUndo
 from bullpen.file_changes import ChangeRecord, FileChange, FileKind, FileState
 from bullpen.files.own_paths import is_candidates
 from bullpen.files.paths import path_before, path_of
+from bullpen.routing.progress import FilesLeft
 
 CAN_BE_UNDONE = ("turn", "merge", "rewind", "check", "take")
 AIMED_AT_A_TURN = ("rewind", "take")
@@ -49,6 +50,16 @@ def to_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> ChangeRecor
     if not left:
         raise NothingToUndo(f"Turn {turn_id} is taken back already. To bring it back, redo it.")
     return left[-1]
+
+
+def left_by_undo(records: Sequence[ChangeRecord], turn_id: str | None) -> tuple[str, FilesLeft] | None:
+    """Return the turn that an undo takes back and what it leaves of it, if a person perhaps changed some of its files.
+
+    Raises NothingToUndo, as to_undo does.
+    """
+    record = to_undo(records, turn_id)
+    files = tuple(file.path for file in record.changes.files if file.is_perhaps_a_persons)
+    return (record.turn_id, FilesLeft(member=record.member, files=files)) if files else None
 
 
 def _last_but_for_checks(left: Sequence[ChangeRecord]) -> ChangeRecord:

@@ -153,6 +153,13 @@ class ProgramChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Those of which nothing is kept, so that they cannot be put back."""
 
 
+class FilesLeft(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Files that an undo left, since a person perhaps changed them; a person decides."""
+
+    member: str
+    files: tuple[str, ...]
+
+
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the store keeps besides the messages and turns, so that a restart changes nothing."""
 
@@ -178,6 +185,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each turn whose work conflicts with what others did meanwhile: what a person must decide about."""
     programs: dict[str, ProgramChange] = {}
     """For each turn that changed files which make programs run: what a person must decide about."""
+    files_left: dict[str, FilesLeft] = {}
+    """For each turn that was taken back but for what a person perhaps changed: whether that is taken back, too."""
     asked_elsewhere: str = ""
     """The conversation in which people must decide about such files before this one continues; empty: none."""
     returns: dict[str, dict[str, int]] = {}

@@ -36,6 +36,7 @@ Kind = Literal[
     "trouble",
     "budget",
     "programs",
+    "left",
 ]
 DecisionKey = tuple[Kind, str]
 
@@ -110,7 +111,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     @property
     def is_yes_or_no(self) -> bool:
         """Whether its first answer is a yes, and its last a no."""
-        return self.is_about_doing or self.kind in ("allow", "missed", "programs")
+        return self.is_about_doing or self.kind in ("allow", "left", "missed", "programs")
 
     @property
     def length(self) -> str:

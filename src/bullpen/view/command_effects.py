@@ -209,6 +209,11 @@ def _programs(conversation: Conversation) -> dict[str, str]:
     return {turn: change.member for turn, change in conversation.progress.programs.items()}
 
 
+def _left(conversation: Conversation) -> dict[str, str]:
+    """Return of whose turns an undo left files that a person perhaps changed, by turn."""
+    return {turn: left.member for turn, left in conversation.progress.files_left.items()}
+
+
 def _meant(conversation: Conversation, given: Which, known: dict[str, str]) -> list[str]:
     """Return the turns that are meant, all of them known; without any, the latest."""
     if given.is_empty and not known:
@@ -273,14 +278,16 @@ async def raise_budgets(conversation: Conversation, given: Raise, person: str | 
 
 
 async def dismiss(conversation: Conversation, given: Which, person: str | None) -> str:
-    """Say no to a hand-over, or put files back that make programs run."""
-    unallowed, programs = _unallowed(conversation), _programs(conversation)
-    if unallowed or programs or not given.is_empty:
-        meant = _meant(conversation, given, {**unallowed, **programs})
+    """Say no to a hand-over, put files back that make programs run, or leave what an undo left."""
+    unallowed, programs, left = _unallowed(conversation), _programs(conversation), _left(conversation)
+    if unallowed or programs or left or not given.is_empty:
+        meant = _meant(conversation, given, {**left, **unallowed, **programs})
         for turn in meant:
             if turn in programs:
                 await conversation.undo_programs(turn, by=person)
-        if others := [turn for turn in meant if turn not in programs]:
+            elif turn in left:
+                await conversation.leave_files(turn, by=person)
+        if others := [turn for turn in meant if turn in unallowed]:
             await conversation.drop(turn_ids=others, by=person)
     else:
         await conversation.dismiss_missed_hand_over(by=person)

@@ -284,7 +284,7 @@ _ALL = (
     Command(
         name="dismiss",
         argument="[TURN | NAME]",
-        purpose="say no to a hand-over, or put files back that make programs run",
+        purpose="say no to a hand-over or to what an undo asks, or put files back that make programs run",
         takes=Which,
         read=read_which,
         run=command_effects.dismiss,
@@ -474,7 +474,7 @@ _ALL = (
         name="undo",
         argument="[TURN] [all]",
         purpose="take back what a turn changed in the files; without a number, the last one that changed any; "
-        "all: also what a person perhaps changed meanwhile",
+        "all: also what a person perhaps changed meanwhile, which is asked about otherwise",
         example="/undo 14",
         takes=Undone,
         read=read_undone,

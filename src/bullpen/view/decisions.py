@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from bullpen.conversation.events import Asked, Conflicted, ProgramsChanged, Unallowed, Unapproved, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, LeftByUndo, ProgramsChanged, Unallowed, Unapproved, Unpicked
 from bullpen.conversation.state import UndecidedTurn
 from bullpen.routing.asks import Asks
 from bullpen.routing.missed_hand_overs import MissedHandOver
@@ -27,6 +27,7 @@ def decisions(
     budgets: Sequence[Decision] = (),
     unallowed: Sequence[Unallowed] = (),
     programs: Sequence[ProgramsChanged] = (),
+    left: Sequence[LeftByUndo] = (),
     conflicts: Sequence[Conflicted] = (),
     unpicked: Sequence[Unpicked] = (),
     unapproved: Sequence[Unapproved] = (),
@@ -46,7 +47,8 @@ def decisions(
     """
     names = tuple(agents)
     failed = [_about_turn(ended, names) for ended in reversed(undecided)]
-    found = [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
+    found = [_about_left(one) for one in reversed(left)]
+    found += [_about_conflict(conflict, editors) for conflict in reversed(conflicts)]
     found += [_about_results(asked, is_only=len(unpicked) == 1) for asked in reversed(unpicked)]
     found += [_about_review(asked, is_only=len(unapproved) == 1) for asked in reversed(unapproved)]
     found += [_about_unallowed(asked) for asked in reversed(unallowed)]
@@ -179,6 +181,28 @@ def _about_programs(changed: ProgramsChanged) -> Decision:
     text = f"{changed.text} /diff {turn} shows what changed."
     choices = (keep, undo) if changed.can_be_undone else (keep,)
     return Decision(kind="programs", text=text, turn=turn, member=changed.member, choices=choices)
+
+
+def _about_left(left: LeftByUndo) -> Decision:
+    turn = left.turn_id
+    back = Choice(
+        action="undo",
+        label="Take back",
+        typed=f"/undo {turn} all",
+        purpose="take that back, too; /redo brings it back",
+        given={"turn": turn, "everything": "true"},
+        key=YES,
+        is_risky=True,
+    )
+    leave = Choice(
+        action="dismiss",
+        label="Leave it",
+        typed=f"/dismiss {turn}",
+        purpose="leave these files as they are",
+        given={"turn": turn},
+        key=NO,
+    )
+    return Decision(kind="left", text=left.text, turn=turn, member=left.member, choices=(back, leave))
 
 
 def _about_conflict(conflict: Conflicted, editors: Sequence[str]) -> Decision:

@@ -85,7 +85,7 @@ def _items(store: Store, stored: StoredConversation, pid: int | None) -> list[It
 
 def _began_to_wait(store: Store, conversation_id: str, decision: Decision) -> int:
     """Return when a turn began to wait for a decision; 0 if it is not about a turn."""
-    if decision.kind not in ("failed", "conflict", "review", "allow", "programs") or not decision.turn:
+    if decision.kind not in ("failed", "conflict", "review", "allow", "left", "programs") or not decision.turn:
         return 0
     turn = store.turn(conversation_id, decision.turn)
     return turn.ended_at or turn.queued_at

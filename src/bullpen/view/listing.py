@@ -340,7 +340,7 @@ def _state(stored: StoredConversation, *, is_open: bool) -> str:
 def _asks(stored: StoredConversation) -> bool:
     """Return whether a person is asked something, besides what becomes of turns that failed."""
     progress = stored.progress
-    if any(progress.get(name) for name in ("asks", "unallowed", "conflicts", "programs", "spent")):
+    if any(progress.get(name) for name in ("asks", "unallowed", "conflicts", "programs", "files_left", "spent")):
         return True
     judged = [one for kind in ("rounds", "reviews") for one in dict(progress.get(kind) or {}).values()]
     return any(one.get("state") == "asking" for one in judged)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bullpen.check_results import CheckResult
 from bullpen.clock import milliseconds
 from bullpen.conversation.conversation import Conversation
-from bullpen.conversation.events import Asked, Conflicted, ProgramsChanged, Unallowed, Unapproved, Unpicked
+from bullpen.conversation.events import Asked, Conflicted, LeftByUndo, ProgramsChanged, Unallowed, Unapproved, Unpicked
 from bullpen.conversation.owner import is_alive
 from bullpen.conversation.running_turn import RunningTurn
 from bullpen.conversation.state import UndecidedTurn, last_memories, stored_progress, undecided_turn
@@ -337,6 +337,7 @@ def _view(
         budgets=budgets,
         unallowed=unallowed,
         programs=[ProgramsChanged.of(turn, change) for turn, change in progress.programs.items()],
+        left=[LeftByUndo.of(turn, files) for turn, files in progress.files_left.items()],
         conflicts=[Conflicted.of(turn, conflict) for turn, conflict in progress.conflicts.items()],
         unpicked=unpicked,
         unapproved=unapproved,
@@ -355,7 +356,16 @@ def _view(
             known,
             working,
             needs_decision=any(
-                (undecided, budgets, unallowed, progress.conflicts, progress.programs, unpicked, unapproved)
+                (
+                    undecided,
+                    budgets,
+                    unallowed,
+                    progress.conflicts,
+                    progress.programs,
+                    progress.files_left,
+                    unpicked,
+                    unapproved,
+                )
             ),
             can_begin=len(waits) < len(waiting) and not progress.programs,
         ),

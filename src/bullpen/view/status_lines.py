@@ -35,7 +35,7 @@ def queue_lines(view: ConversationView) -> list[str]:
     lines += [member.review for member in view.members if member.review]
     lines += [f"{FAILED.sign} turn {ended.turn}  {ended.member}: {_answers(view)}?" for ended in view.undecided]
     lines += [f"turn {one.turn}  {one.member}: cancelled; /retry {one.turn} runs it again" for one in view.cancelled]
-    lines += [f"{one.text} {_typed(one)}?" for one in view.decisions if one.kind == "programs"]
+    lines += [f"{one.text} {_typed(one)}?" for one in view.decisions if one.kind in ("programs", "left")]
     lines += [
         f"turn {one.turn}  {one.member}: /take, /keep, /resolve or /apart?"
         for one in view.decisions
@@ -70,7 +70,7 @@ def left_open_lines(view: ConversationView) -> Iterator[str]:
     if asked := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "allow"]:
         yield f"Waiting for your yes: {', '.join(asked)}. In chat: /allow or /dismiss."
     for one in view.decisions:
-        if one.kind == "programs":
+        if one.kind in ("programs", "left"):
             yield f"Waiting for your decision: {one.text} In chat: {_typed(one)}."
     if conflicts := [f"turn {one.turn} of {one.member}" for one in view.decisions if one.kind == "conflict"]:
         yield f"Not merged: {', '.join(conflicts)}. In chat: /take, /keep, /resolve NAME or /apart."
@@ -126,7 +126,7 @@ def _status(view: ConversationView) -> Iterator[str]:
         yield f"{WORKING.sign} {check.name} runs, {seconds_of(check)}"
     if waiting := [_waiting(view, turn) for turn in view.queue if not turn.held]:
         yield f"waiting: {', '.join(waiting)}"
-    asked = {one.turn: one.member for one in view.decisions if one.kind in ("allow", "conflict", "programs")}
+    asked = {one.turn: one.member for one in view.decisions if one.kind in ("allow", "conflict", "programs", "left")}
     if held := [turn.member for turn in view.queue if turn.held and turn.turn not in asked]:
         yield f"on hold: {', '.join(held)}"
     undecided = {ended.turn: ended.member for ended in view.undecided}

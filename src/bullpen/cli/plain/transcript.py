@@ -23,6 +23,7 @@ from bullpen.conversation.events import (
     HandOverMissed,
     Held,
     Lagged,
+    LeftByUndo,
     Offered,
     Paused,
     ProgramsChanged,
@@ -176,7 +177,7 @@ class Show:
                 self.note(f"‖ Paused: {decision.text}", "yellow")
             case "held":
                 self.note(f"‖ {decision.text}", "yellow")
-            case "missed" | "allow" | "conflict" | "pick" | "budget" | "programs":
+            case "missed" | "allow" | "conflict" | "pick" | "budget" | "programs" | "left":
                 self.note(f"? {decision.text}", "yellow")
             case "question":
                 self.interrupt()
@@ -252,6 +253,8 @@ class Show:
                 return {("conflict", turn_id)}
             case ProgramsChanged(turn_id=turn_id):
                 return {("programs", turn_id)}
+            case LeftByUndo(turn_id=turn_id):
+                return {("left", turn_id)}
             case Unapproved(turn_id=turn_id):
                 return {("review", turn_id)}
             case Unpicked(round=key):
