@@ -76,6 +76,25 @@ def test_three_failures_fit_and_cover_nothing(tmp_path: Path, open_browser: Open
     play(story())
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_sentence_of_one_failure_is_whole_without_a_click(
+    width: int, tmp_path: Path, open_browser: OpenBrowser
+) -> None:
+    async def story() -> None:
+        fails: Script = [{"stderr": "It could not reach the service that it needs: no route to the host."}, {"exit": 3}]
+        async with site(tmp_path, write_team(tmp_path, {"max": fails})) as served, open_browser() as browser:
+            opened = await served.hub.begin()
+            page = await page_of(served, browser, f"/c/{opened.conversation.id}", width)
+            await opened.conversation.say("Go.")
+            sentence = page.locator(".decide .what")
+            await expect(sentence).to_contain_text("no route to the host")
+            assert await sentence.evaluate(
+                "(it) => [it.scrollWidth - it.clientWidth, it.scrollHeight - it.clientHeight]"
+            ) == [0, 0]
+
+    play(story())
+
+
 def test_a_cancelled_turn_is_one_decision(tmp_path: Path, open_browser: OpenBrowser) -> None:
     async def story() -> None:
         agents: dict[str, Script] = {"max": [{"say": "I began."}, {"hang": True}], "sarah": [{"say": "Mine."}]}
