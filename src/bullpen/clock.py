@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,9 +18,9 @@ class Clock:
         """Return seconds that never go back."""
         return time.monotonic()
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        """Wait, from this call on."""
+        return asyncio.sleep(seconds)
 
     def pause(self, seconds: float) -> None:
         """Wait, and let nothing else happen in this thread."""
@@ -67,7 +67,8 @@ def pause(seconds: float) -> None:
 
 async def first_of(futures: "Iterable[asyncio.Future[Any]]", seconds: float | None) -> None:
     """Wait until one of the futures is done, or for some seconds. None of them is cancelled."""
-    sleeping = [] if seconds is None else [asyncio.ensure_future(sleep(seconds))]
+    # Not our own sleep(), which would begin to count only when its task runs.
+    sleeping = [] if seconds is None else [asyncio.ensure_future(_clocks[-1].sleep(seconds))]
     try:
         await asyncio.wait([*futures, *sleeping], return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -207,6 +207,7 @@ def test_time_counts_again_after_the_answer(tmp_path: Path, clock: ManualClock) 
     async def waited() -> None:
         running = asyncio.ensure_future(turn.run(ask, idle_timeout=2, total_timeout=600))
         await until(lambda: turn.overs() == [("q1", True)])
+        await clock.until_waiting()
         clock.advance(1.9)
         await clock.until_waiting()
         assert not running.done()

@@ -25,6 +25,7 @@ from bullpen.exchange.importing import import_conversation, read_import
 from bullpen.routing.progress import ProgramChange, Progress
 from bullpen.store.base import StateChange
 from bullpen.store.sqlite import SqliteStore
+from bullpen.testing.clock import ManualClock
 from bullpen.testing.store_contract import CHANGES, OWNER, begin, start
 
 
@@ -88,7 +89,7 @@ async def test_it_continues_by_itself_when_that_is_decided(project: Project) -> 
         assert len(events_so_far(second, Paused)) == len(events_so_far(second, Continued)) == 1
 
 
-async def test_it_does_not_end_another_pause_by_itself(project: Project) -> None:
+async def test_it_does_not_end_another_pause_by_itself(project: Project, clock: ManualClock) -> None:
     first = await asked_in_a_first_conversation(project)
     (project.stage.folder / "other").mkdir()
     project.stage.agent("slow", [{"say": "Begun."}, {"hang": True}], cwd="other")
@@ -101,7 +102,10 @@ async def test_it_does_not_end_another_pause_by_itself(project: Project) -> None
         await second.cancel()
         async with project.stage.open(resume=first) as again:
             await again.keep_programs("1")
-        await asyncio.sleep(1.5)
+        clock.advance(1.5)
+        # What it stores before that is stored before this.
+        await second.reorder([turn.id for turn in second.waiting])
+        await second.reorder([turn.id for turn in second.waiting])
         assert (waiting(second), second.paused) == (["reader"], "Turn 1 of slow was cancelled.")
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from bullpen.clock import Clock
 
@@ -29,13 +30,15 @@ class ManualClock(Clock):
         """Return how far it was moved."""
         return self._moved
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait until it is moved past that time."""
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        """Wait until it is moved past that time, counted from this call on."""
         if seconds <= 0:
-            await asyncio.sleep(0)
-            return
+            return asyncio.sleep(0)
         future = asyncio.get_running_loop().create_future()
         self._waiting.append((self._moved + seconds, future))
+        return self._until_woken(future)
+
+    async def _until_woken(self, future: "asyncio.Future[None]") -> None:
         try:
             await future
         finally:
