@@ -1,5 +1,6 @@
 """What agents call during their turns changes what follows: agents in this process, in whole conversations."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from tests.conversation.stage import Stage, events_so_far, said, tell
 
 from bullpen.agents.runner import Reply
+from bullpen.approvals import Answer
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Offered, Said
 from bullpen.conversation.member_agent import MemberAgent
@@ -98,6 +100,20 @@ async def test_a_question_for_later_is_a_card_and_its_answer_a_message(
         await conversation.until_quiet()
         assert (await said(conversation))[1:3] == ["a: Done.\n\nWhich?", "kim: pear"]
         assert len(await said(conversation)) == 4
+
+
+async def test_an_agent_hears_what_a_person_answers_while_it_works(
+    stage: Stage, plays: Callable[..., list[str]]
+) -> None:
+    heard = plays(a=[("ask_person", {"question": "Which?", "choices": ["plum", "pear"]}), "Done."])
+    async with stage.open() as conversation:
+        await conversation.say("[NEXT: a] Go.")
+        while not (conversation.approvals.open or heard):
+            await asyncio.sleep(0.005)
+        ((turn_id, question),) = conversation.approvals.open
+        await conversation.answer(turn_id, question, Answer(verdict="yes", text="pear"), by="kim")
+        await conversation.until_quiet()
+    assert heard == ["pear"]
 
 
 async def test_a_diff_is_found_by_the_reply_of_its_turn(stage: Stage, plays: Callable[..., list[str]]) -> None:
