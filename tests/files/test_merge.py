@@ -121,6 +121,22 @@ def test_modes_are_merged_as_lines_are(tmp_path: Path) -> None:
     assert (place.root / "text").stat().st_mode & 0o100
 
 
+def test_what_one_side_made_executable_the_other_may_change(tmp_path: Path) -> None:
+    place = stage(tmp_path)
+    base = place.snapshot().id
+    write(place.root, {"text": b"theirs\n"})
+    theirs = place.snapshot().id
+    write(place.root, {"text": LINES})
+    (place.root / "text").chmod(0o755)
+
+    result = place.merge(base, place.snapshot().id, theirs)
+    place.apply(result.changes, back=False)
+
+    assert result.conflicts == ()
+    assert (place.root / "text").read_bytes() == b"theirs\n"
+    assert (place.root / "text").stat().st_mode & 0o100
+
+
 def test_no_write_is_lost(tmp_path: Path) -> None:
     random = Random(7)
     place = stage(tmp_path)
