@@ -305,6 +305,18 @@ def test_special_files_are_left_alone(tmp_path: Path) -> None:
     assert (place.root / "edited.txt").read_bytes() == FILES["edited.txt"]
 
 
+def test_git_is_ended_when_its_reader_fails(tmp_path: Path) -> None:
+    program, end = tmp_path / "git", tmp_path / "end"
+    steps = f"import pathlib, time; print('x', flush=True); time.sleep(10); pathlib.Path({str(end)!r}).touch()"
+    program.write_text(f"#!{sys.executable} -S\n{steps}\n")
+    program.chmod(0o700)
+
+    with pytest.raises(KeyError), Git(str(program), tmp_path, root=tmp_path).started("diff") as output:
+        raise KeyError(output.read(1))
+
+    assert not end.exists()
+
+
 @pytest.mark.parametrize("settings", [(), ("-c", "core.bare=false")])
 def test_the_command_that_failed_is_named(tmp_path: Path, settings: tuple[str, ...]) -> None:
     root = repository(tmp_path / "root")
