@@ -136,6 +136,20 @@ def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
     assert not ran.exists(), ran.read_text(encoding="utf-8")
 
 
+def test_what_was_taken_back_in_a_worktree_does_not_return_when_somebody_removes_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo")
+    own = own_workspace(root)
+    before = (own.path / "edited.txt").read_bytes()
+    write(own.path, {"edited.txt": b"of ann\n"})
+    own.note(seen=own.look())
+    write(own.path, {"edited.txt": before})
+
+    own.bring_up_to_date(own.state.base, own.path)
+    shutil.rmtree(own.path)
+
+    assert not own.has_unmerged_work()
+
+
 def test_the_files_of_submodules_are_there(tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner", {"inside.txt": b"inside\n"})
     root = repository(tmp_path / "repo")
