@@ -1,11 +1,13 @@
 """Which files make programs run, however their paths are written."""
 
 import os
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from bullpen.agents.usual_edits import is_usual_edit
+from bullpen.git_settings import git_targets
 from bullpen.program_files import (
     BEGINNINGS,
     ENDINGS,
@@ -242,6 +244,15 @@ def test_what_the_settings_of_git_name_makes_programs_run(
     assert not ProgramFiles(str(folder)).is_usual(named)
     assert ProgramFiles(str(folder)).has(named)
     assert ProgramFiles(str(folder)).is_usual("src/deeper/new.py")
+
+
+def test_settings_of_git_that_include_themselves_are_read_once(folder: Path) -> None:
+    (folder / ".git" / "config").write_text("[include]\n\tpath = config\n[core]\n\thooksPath = githooks\n")
+
+    named = list(islice(git_targets(str(folder)), 1000))
+
+    assert str(folder / "githooks") in named
+    assert len(named) < 1000
 
 
 def test_usual_settings_of_git_name_nothing(folder: Path) -> None:
