@@ -254,6 +254,29 @@ async def test_a_call_that_is_open_when_the_turn_ends_is_answered() -> None:
     assert reply["result"] == {"content": [{"type": "text", "text": ENDED}], "isError": True}
 
 
+async def test_no_call_goes_on_when_its_turn_has_ended() -> None:
+    begun, ended = [], []
+
+    async def answering(call: Call) -> Answer:
+        begun.append(call.id)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(100 * call.id):
+                await asyncio.sleep(0)
+            ended.append(call.id)
+        raise AssertionError
+
+    async with open_door(answering) as command:
+        _, writer = await asyncio.open_unix_connection(command[-1])
+        for number in (0, 1):
+            writer.write(b'{"id":%d,"tool":"team","arguments":{}}\n' % number)
+        while len(begun) < 2:
+            await asyncio.sleep(0.005)
+    assert ended == [0, 1]
+    writer.close()
+
+
 async def test_hundreds_of_calls_at_once_are_all_answered() -> None:
     async def answering(call: Call) -> Answer:
         await asyncio.sleep(0)
