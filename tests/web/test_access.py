@@ -19,7 +19,8 @@ from bullpen.web.app import ROUTES
 from bullpen.web.credentials import Keys, id_of
 from bullpen.web.identity import GUEST, OWNER, Identity, Role, set_visitor
 from bullpen.web.people import read_me
-from bullpen.web.sessions import LIFETIME_SECONDS
+from bullpen.web.session_file import SessionFile
+from bullpen.web.sessions import LIFETIME_SECONDS, Sessions
 
 WAIT_SECONDS = 20
 KIM = Identity(role="member", person="kim")
@@ -94,6 +95,33 @@ def test_each_role_may_do_exactly_what_the_table_says(kind: str, way: str, tmp_p
         route: rank >= NEEDED[need] and not (need == "owner here" and way == "token") for route, need in NEEDS.items()
     }
     assert asyncio.run(story()) == expected
+
+
+class LateFile(SessionFile):
+    """Who has got access elsewhere is in it only after it has caught up, as with a database of several nodes."""
+
+    is_late = True
+
+    def read(self) -> bytes | None:
+        return None if self.is_late else super().read()
+
+    async def catch_up(self) -> bool:
+        self.is_late = False
+        return True
+
+
+def test_who_has_got_access_at_another_node_a_moment_ago_is_known_here(tmp_path: Path) -> None:
+    token = Keys(sessions=Sessions(tmp_path / "s")).new_token(KIM)
+    here = Keys(sessions=Sessions(LateFile(tmp_path / "s")))
+
+    async def story() -> int:
+        async with (
+            server(tmp_path, here) as (app, _),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=f"http://{OWN_HOST}") as client,
+        ):
+            return (await client.get("/api/me", headers={"Authorization": f"Bearer {token}"})).status_code
+
+    assert asyncio.run(story()) == 200
 
 
 @asynccontextmanager

@@ -97,9 +97,9 @@ PROGRAMS = {"token", "wrong token", "empty token", "basic", "revoked token"}
 
 
 @asynccontextmanager
-async def server(folder: Path) -> AsyncIterator[tuple[Guard, Keys]]:
+async def server(folder: Path, keys: Keys | None = None) -> AsyncIterator[tuple[Guard, Keys]]:
     async with open_store(folder / "c.db") as (store, thread):
-        keys = Keys()
+        keys = keys or Keys()
         hub = Hub(SharedDatabase(store, thread))
         # Its stream would never end.
         hub.attention.frames.close()
