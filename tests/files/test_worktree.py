@@ -10,7 +10,7 @@ from tests.files.random_turns import git
 from tests.files.stage import repository, write
 
 from bullpen.files.own_paths import own_path
-from bullpen.files.own_workspace import OwnWorkspace
+from bullpen.files.own_workspace import OwnWorkspace, remove_own_workspaces
 from bullpen.files.place import find_place
 from bullpen.files.workspace import FolderSnapshots
 from bullpen.files.worktree import make_worktree, remove_worktree, why_no_worktree
@@ -134,6 +134,12 @@ def test_nothing_of_the_repository_is_run(tmp_path: Path) -> None:
     own.remove()
 
     assert not ran.exists(), ran.read_text(encoding="utf-8")
+
+
+def test_where_no_agent_had_a_worktree_there_is_none_to_remove(tmp_path: Path) -> None:
+    remove_own_workspaces(tmp_path / "home", "calm-fox-000001")
+
+    assert not (tmp_path / "home").exists()
 
 
 def test_what_was_taken_back_in_a_worktree_does_not_return_when_somebody_removes_it(tmp_path: Path) -> None:
