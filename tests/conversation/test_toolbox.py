@@ -116,6 +116,17 @@ async def test_an_agent_hears_what_a_person_answers_while_it_works(
     assert heard == ["pear"]
 
 
+async def test_a_note_that_is_heard_again_is_left_once(stage: Stage, plays: Callable[..., list[str]]) -> None:
+    plays(a=[*(("note", {"text": text}) for text in ("Mind the gap.", "Mind the gap.", "It is wide.")), "Done."])
+    async with stage.open() as conversation:
+        assert await tell(conversation, "[NEXT: a] Go.") == [
+            "kim: [NEXT: a] Go.",
+            "a: Mind the gap.",
+            "a: It is wide.",
+            "a: Done.",
+        ]
+
+
 async def test_a_diff_is_found_by_the_reply_of_its_turn(stage: Stage, plays: Callable[..., list[str]]) -> None:
     heard = plays(
         a=["Done."],
