@@ -48,7 +48,11 @@ PLAN: dict[str, tuple[str, ...]] = {
     "conversation/approvals.py": APPROVALS,
     "conversation/program_changes.py": PROGRAM_FILES[::-1],
     "conversation/toolbox.py": ("tests/conversation/test_toolbox.py", "tests/conversation/test_turn_tools.py"),
-    "conversation/turn_tools.py": ("tests/conversation/test_turn_tools.py", "tests/tools/test_mcp.py"),
+    "conversation/turn_tools.py": (
+        "tests/conversation/test_turn_tools.py",
+        "tests/conversation/test_toolbox.py",
+        "tests/tools/test_mcp.py",
+    ),
     "conversation/review_loop.py": REVIEWS,
     "conversation/reviews.py": REVIEWS,
     "conversation/stand_ins.py": STAND_INS,
