@@ -694,7 +694,7 @@ PLANTED: tuple[Planted, ...] = (
     ),
     Planted(
         "the digits of answers begin with 0",
-        "view/decisions.py",
+        "view/questions.py",
         "enumerate(choices, start=1)",
         "enumerate(choices)",
         ("conversation/*asks*", "tui/*questions*"),
