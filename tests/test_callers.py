@@ -1,18 +1,22 @@
-"""Who calls at a local socket, and what both doors do where the system does not say."""
+"""Who calls at a local socket or over TCP, and what the doors do where the system does not say."""
 
 import asyncio
 import json
 import os
 import socket
 import struct
+import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from bullpen import callers, private_door
+from bullpen.agents import process_tree
+from bullpen.agents.processes.connections import End
 from bullpen.callers import caller
 from bullpen.tools.calls import Answer, Call
 from bullpen.tools.door import open_door
@@ -100,3 +104,113 @@ async def test_and_nobody_decides_in_a_conversation(tmp_path: Path, monkeypatch:
         writer.close()
 
     assert told == {"problem": "It cannot be known that this is not an agent's answer. Nothing was done."}
+
+
+CONNECTS = """
+import array, ctypes, os, socket, sys, threading
+port, way = int(sys.argv[1]), sys.argv[2]
+def connected():
+    line = socket.create_connection(("127.0.0.1", port))
+    told.append(line.getsockname()[1])
+    return line
+told, kept = [], []
+system = ctypes.CDLL(None)
+if way == "hidden":
+    system.prctl(4, 0, 0, 0, 0)
+    kept.append(connected())
+elif way == "files of its own":
+    def alone():
+        assert system.unshare(0x400) == 0
+        kept.append(connected())
+        done.set()
+        threading.Event().wait()
+    done = threading.Event()
+    threading.Thread(target=alone, daemon=True).start()
+    done.wait()
+else:
+    line = connected()
+    if way == "on its way":
+        kept = socket.socketpair()
+        kept[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [line.fileno()]))])
+    if way in ("on its way", "closed"):
+        line.close()
+print(told[0], flush=True)
+sys.stdin.read()
+"""
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the system does not say whose a connection is")
+
+
+@contextmanager
+def connecting(way: str, **variables: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the process of a program that has connected to here, its port and ours."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        program = [sys.executable, "-c", CONNECTS, str(port), way]
+        environment = {**os.environ, **variables}
+        with subprocess.Popen(program, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            line, _ = listener.accept()
+            assert process.stdin
+            assert process.stdout
+            with line, process.stdin:
+                yield process.pid, int(process.stdout.readline()), port
+
+
+AGENT = {process_tree.TURN_VARIABLE: "turn"}
+
+
+@only_linux
+def test_an_agents_connection_is_known() -> None:
+    with connecting("plainly", **AGENT) as (_, client, server):
+        assert callers.is_agents_connection(client, server) is True
+
+
+@only_linux
+@pytest.mark.parametrize("way", ["hidden", "files of its own", "on its way", "closed"])
+def test_an_agents_connection_is_never_taken_for_a_persons(way: str) -> None:
+    with connecting(way, **AGENT) as (_, client, server):
+        assert callers.is_agents_connection(client, server) is not False
+
+
+@only_linux
+def test_nor_if_others_show_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connecting("on its way", **AGENT) as (agent, client, server):
+        monkeypatch.setattr(callers, "is_out_of_sight", lambda pid: pid != agent)
+        assert callers.is_agents_connection(client, server) is None
+
+
+@only_linux
+def test_a_persons_connection_is_known() -> None:
+    with connecting("plainly") as (_, client, server):
+        assert callers.is_agents_connection(client, server) is False
+
+
+@only_linux
+def test_sshd_which_shows_nothing_is_a_persons(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connecting("on its way") as (sshd, client, server):
+        monkeypatch.setattr(callers, "is_out_of_sight", lambda pid: pid == sshd)
+        assert callers.is_agents_connection(client, server) is False
+
+
+@only_linux
+def test_what_nobody_can_have_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connecting("on its way") as (_, client, server):
+        monkeypatch.setattr(callers, "is_out_of_sight", lambda _: False)
+        assert callers.is_agents_connection(client, server) is None
+
+
+@only_linux
+def test_another_users_proxy_shows_nothing_and_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callers, "ends_between", lambda *_: [End(2**63, os.getuid() + 1, True)])
+
+    assert callers.is_agents_connection(1, 2) is False
+
+
+@only_linux
+@pytest.mark.parametrize(("is_connected", "found"), [(True, False), (False, None)])
+def test_who_is_outside_of_this_system_is_heard_while_connected(
+    is_connected: bool, found: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = [End(1, os.getuid(), is_connected)]
+    monkeypatch.setattr(callers, "ends_between", lambda own, _: ours if own == 2 else [])
+
+    assert callers.is_agents_connection(1, 2) is found

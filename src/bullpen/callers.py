@@ -5,16 +5,19 @@ import os
 import socket
 import struct
 import sys
+from collections.abc import Iterable
 
 from bullpen.agents import process_tree
-from bullpen.agents.processes.connections import holds_socket, sockets_between
+from bullpen.agents.processes.connections import End, ends_between, holds, is_out_of_sight, may_hold_unseen, users_of
 from bullpen.agents.processes.mark import UNLIMITED, own_mark
 
 SOL_LOCAL, LOCAL_PEERCRED, LOCAL_PEERPID = 0, 1, 2
 """Of macOS, which Python does not name."""
 LONGEST_CREDENTIALS = 76
+UNKNOWN = "It cannot be known that this is not an agent's answer. Nothing was done."
+"""The answer to a sender who is not surely a person."""
 TRIES = 3
-"""A parent may end while it is looked at; the next look finds another one."""
+"""A parent may end while it is looked at, or a socket go to another process; the next look finds it."""
 
 
 def caller(line: socket.socket) -> int | None:
@@ -54,17 +57,56 @@ def is_within_agent() -> bool | None:
     return None
 
 
-def is_agents_connection(client_port: int, server_port: int) -> bool:
-    """Return whether an agent's process holds the other end of a TCP connection on this machine. Reads many files.
+def is_agents_connection(client_port: int, server_port: int) -> bool | None:
+    """Return whether an agent's process has the other end of a TCP connection on this machine. Reads many files.
 
-    Only Linux tells; elsewhere nobody is taken for an agent.
+    None: it cannot be known. Only Linux tells; elsewhere nobody is taken for an agent.
     """
     if not process_tree.LINUX:
         return False
-    sockets = sockets_between(client_port, server_port)
-    if not sockets or holds_socket(os.getpid(), sockets):
+    ends: list[End] = []
+    for _ in range(TRIES):
+        ends = ends_between(client_port, server_port)
+        if not ends:
+            return False if _comes_from_elsewhere(client_port, server_port) else None
+        found = _worst(_is_agents_end(end) for end in ends)
+        if found is not None:
+            return found
+    return False if all(map(_must_be_a_persons, ends)) else None
+
+
+def _comes_from_elsewhere(client_port: int, server_port: int) -> bool:
+    """Return whether only our end is on this machine: a system around it, such as that of WSL, has the other one."""
+    ends = ends_between(server_port, client_port)
+    return bool(ends) and all(end.is_connected for end in ends) and not ends_between(client_port, server_port)
+
+
+def _is_agents_end(end: End) -> bool | None:
+    """Return whether an agent's process has one end; None: it cannot be known, since nobody shows it."""
+    if holds(os.getpid(), end):
         return False
-    table = process_tree.process_table()
-    agents = [pid for pid in table.all() if process_tree.has_mark(pid)]
-    family = {*agents, *(below for pid in agents for below in table.descendants(pid))}
-    return any(holds_socket(pid, sockets) for pid in family)
+    holders = [pid for pid in process_tree.process_table().all() if end.inode and holds(pid, end)]
+    return _worst(map(_is_agents, holders)) if holders and any(holds(pid, end) for pid in holders) else None
+
+
+def _is_agents(pid: int) -> bool | None:
+    process = process_tree.process_id(pid)
+    return None if process is None else process_tree.is_of_an_agent(process)
+
+
+def _worst(found: Iterable[bool | None]) -> bool | None:
+    """Return True if anything is an agent's, and None if that cannot be known of everything."""
+    known = set(found)
+    return True if True in known else None if None in known else False
+
+
+def _must_be_a_persons(end: End) -> bool:
+    """Return whether an end that no process shows is a person's: sshd and other users' proxies show nothing, either.
+
+    An agent's process that hides what it has open is looked for, too.
+    """
+    of_user = [pid for pid in process_tree.process_table().all() if end.user in users_of(pid)]
+    agents = process_tree.processes_of_agents()
+    if not end.inode or any(pid in agents and may_hold_unseen(pid, end) for pid in of_user):
+        return False
+    return end.user != os.getuid() or any(is_out_of_sight(pid) for pid in of_user if pid not in agents)

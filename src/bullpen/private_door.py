@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from bullpen.agents import process_tree
 from bullpen.agents.crash_records import state_folder
-from bullpen.callers import caller
+from bullpen.callers import UNKNOWN, caller
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, DoorClosed
 
@@ -133,7 +133,7 @@ async def _outcome(conversation: Conversation, line: bytes, peer: process_tree.P
 
     is_agent = None if peer is None else await asyncio.to_thread(process_tree.is_of_an_agent, peer)
     if is_agent is None:
-        return Outcome(problem="It cannot be known that this is not an agent's answer. Nothing was done.")
+        return Outcome(problem=UNKNOWN)
     if is_agent:
         return Outcome(problem="An agent cannot answer what agents ask. Nothing was done.")
     try:

@@ -71,6 +71,7 @@ def headers_of(keys: Keys, identity: Identity | None, way: str) -> dict[str, str
     return {"Cookie": f"{PLACE.cookie}={keys.redeem(keys.new_ticket(identity))}"}
 
 
+@pytest.mark.usefixtures("connectionless")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["browser", "token"])
 def test_each_role_may_do_exactly_what_the_table_says(kind: str, way: str, tmp_path: Path) -> None:

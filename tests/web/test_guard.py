@@ -171,6 +171,7 @@ def askers(method: str, path: str) -> Iterator[tuple[str, str, str]]:
             yield one
 
 
+@pytest.mark.usefixtures("connectionless")
 @pytest.mark.parametrize("is_full", [False, True])
 def test_every_route_answers_exactly_those_who_may_ask(is_full: bool, tmp_path: Path) -> None:
     async def story() -> None:
@@ -223,6 +224,7 @@ def test_only_what_names_a_conversation_is_unknown_here() -> None:
     assert all("{id}" in path for path in unlisted)
 
 
+@pytest.mark.usefixtures("connectionless")
 @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "DELETE", "TRACE", "PATCH"])
 def test_no_other_method_does_anything(method: str, tmp_path: Path) -> None:
     async def story() -> int:
@@ -235,6 +237,7 @@ def test_no_other_method_does_anything(method: str, tmp_path: Path) -> None:
     assert asyncio.run(story()) == 405
 
 
+@pytest.mark.usefixtures("connectionless")
 @pytest.mark.parametrize(
     ("site_name", "mode", "destination", "status"),
     [
@@ -284,6 +287,7 @@ def test_no_spelling_of_the_entrance_leads_past_the_guard(path: str, tmp_path: P
     assert b"set-cookie" not in answer.lower()
 
 
+@pytest.mark.usefixtures("connectionless")
 def test_a_ticket_lets_one_browser_in_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with server(tmp_path) as (app, keys):

@@ -21,6 +21,7 @@ from bullpen.web.credentials import Keys
 PUBLIC = "https://bullpen.example"
 PLACE = replace(place_of("127.0.0.1", "127.0.0.1", 8423, tls=False), public=PUBLIC)
 OWN = "http://127.0.0.1:8423"
+pytestmark = pytest.mark.usefixtures("connectionless")
 
 
 @asynccontextmanager

@@ -104,6 +104,13 @@ def is_of_an_agent(process: ProcessId) -> bool | None:
     return False if _with_ancestors(process) == line else None
 
 
+def processes_of_agents() -> set[int]:
+    """Return every process that is an agent's, or that one has started, as far as that can be seen."""
+    table = process_table()
+    agents = [*running, *(pid for pid in table.all() if has_mark(pid))]
+    return {*agents, *(below for pid in agents for below in table.descendants(pid))}
+
+
 def has_mark(pid: int) -> bool:
     """Return whether a process was started as an agent's, as far as its mark and its variables can be read."""
     return mark_of(pid) != UNLIMITED or bool(process_table().has_variable(pid, TURN_VARIABLE))

@@ -24,8 +24,6 @@ Reader = tuple[int, str]
 
 SECONDS: dict[Awaited, float] = {"request": 20.0, "body": 60.0, "reading": 60.0}
 """How long each may take. Sending a little now and then does not help; reading does."""
-OF_CONNECTION = "of_connection"
-"""In the state of a request: what was found out about its connection."""
 MOST_CONNECTIONS = 2048
 FEWEST_CONNECTIONS = 8
 KEPT_DESCRIPTORS = 64
@@ -36,8 +34,7 @@ class Connection(H11Protocol):
     """A connection that is closed when the other side takes too long."""
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any]) -> None:
-        # Each request gets a copy of the state, and all of one connection what is in there.
-        super().__init__(config, server_state, {**app_state, OF_CONNECTION: {}})
+        super().__init__(config, server_state, app_state)
         self.on_lost: Callable[[], object] = lambda: None
         self.connecting: asyncio.Task[None] | None = None
         """What makes this connection, until it is made; with TLS that takes the other side too."""

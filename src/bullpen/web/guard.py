@@ -17,10 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bullpen.callers import is_agents_connection
+from bullpen.callers import UNKNOWN, is_agents_connection
 from bullpen.web.access import METRICS, WITHOUT_KEY
 from bullpen.web.address import Place
-from bullpen.web.connections import OF_CONNECTION
 from bullpen.web.credentials import Keys
 from bullpen.web.identity import Visitor, set_visitor
 from bullpen.web.responses import API, Problem, json, page
@@ -72,6 +71,7 @@ TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request is larger
 FROM_AGENT = Refusal(
     HTTPStatus.FORBIDDEN, "An agent's program sent this. Only people decide here, in a browser or in a terminal."
 )
+FROM_NOBODY = Refusal(HTTPStatus.FORBIDDEN, UNKNOWN)
 
 
 class SignedOut(Exception):
@@ -101,8 +101,11 @@ class Guard:
             who = self._visitor(headers, scope)
         set_visitor(who)
         refusal = self._refusal(scope["method"], scope["path"], headers, who)
-        if refusal is None and await _is_from_agent(scope):
-            refusal = FROM_AGENT
+        if refusal is None and _is_for_people(scope):
+            # What has been sent is looked at before who has it in hand: that may change while it is on its way.
+            first = await receive()
+            refusal = await _refusal_of_sender(scope)
+            receive = _Change(first, receive, scope).receive
         if refusal is not None:
             await _refuse(refusal, scope, receive, _with_headers(send))
             return
@@ -184,6 +187,26 @@ class _Known:
         return self._who is not None and not self._keys.still_knows(self._who)
 
 
+class _Change:
+    """What is received of a request that a person must have sent, to the end."""
+
+    def __init__(self, first: Message, receive: Receive, scope: Scope) -> None:
+        self._first: Message | None = first
+        self._receive = receive
+        self._scope = scope
+
+    async def receive(self) -> Message:
+        """Return the next part; the first one is there already."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        message = await self._receive()
+        is_last = message["type"] == "http.request" and not message.get("more_body", False)
+        if is_last and (refusal := await _refusal_of_sender(self._scope)):
+            raise HTTPException(refusal.status, refusal.text)
+        return message
+
+
 class _Body:
     """Counts the bytes received; a request may lack its length, or give a wrong one."""
 
@@ -209,17 +232,17 @@ def is_local(scope: Scope) -> bool:
     return is_same or ip_address(client[0]).is_loopback
 
 
-async def _is_from_agent(scope: Scope) -> bool:
-    """Return whether an agent's program on this machine sends something that changes anything, or wants to come in."""
+def _is_for_people(scope: Scope) -> bool:
+    """Return whether a request on this machine changes anything, or wants to come in."""
     changes = scope["method"] not in SAFE_METHODS or scope["path"].startswith(ENTRANCE)
-    client, server = scope.get("client"), scope.get("server")
-    if not changes or client is None or server is None or not is_local(scope):
-        return False
-    # Of one connection, it is looked at once: that takes as long as there are processes.
-    known: dict[str, bool] = scope.get("state", {}).get(OF_CONNECTION, {})
-    if "is_agents" not in known:
-        known["is_agents"] = await asyncio.to_thread(is_agents_connection, client[1], server[1])
-    return known["is_agents"]
+    return changes and is_local(scope)
+
+
+async def _refusal_of_sender(scope: Scope) -> Refusal | None:
+    """Return why nothing is taken from the program that sends this; None: it is not an agent's."""
+    client, server = scope["client"], scope["server"]
+    is_agents = await asyncio.to_thread(is_agents_connection, client[1], server[1])
+    return FROM_NOBODY if is_agents is None else FROM_AGENT if is_agents else None
 
 
 def cookies_named(name: str, headers: Iterable[str]) -> Iterator[str]:

@@ -1,32 +1,103 @@
-"""TCP connections as Linux shows them in /proc: which socket is whose."""
+"""TCP connections as Linux shows them in /proc: which socket is whose, and what nobody shows."""
 
 import contextlib
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+ESTABLISHED = "01"
+_HIDDEN = re.compile(rb"^(scm_fds|UserFiles):\s*[1-9]", re.MULTILINE)
+"""Descriptors on their way through a local socket, and those that io_uring keeps: no folder of /proc has them."""
 
 
-def sockets_between(own_port: int, other_port: int) -> frozenset[str]:
-    """Return the sockets of connections from one port to another, as the files of a process name them."""
-    return frozenset(f"socket:[{inode}]" for table in TABLES for inode in _inodes(table, own_port, other_port))
+class End(Struct, frozen=True):
+    """One end of a connection on this machine."""
+
+    inode: int
+    """0: no process has it any more."""
+    user: int
+    is_connected: bool
+
+    @property
+    def link(self) -> str:
+        """How the files of a process name it."""
+        return f"socket:[{self.inode}]"
 
 
-def _inodes(table: str, own_port: int, other_port: int) -> Iterator[str]:
+def ends_between(own_port: int, other_port: int) -> list[End]:
+    """Return the ends on this machine of connections from one port to another."""
+    return [end for table in TABLES for end in _ends(table, own_port, other_port)]
+
+
+def _ends(table: str, own_port: int, other_port: int) -> Iterator[End]:
     own, other = (f":{port:04X}" for port in (own_port, other_port))
     with contextlib.suppress(OSError):
         for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
             # https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
             fields = line.split()
             if fields[1].endswith(own) and fields[2].endswith(other):
-                yield fields[9]
+                yield End(int(fields[9]), int(fields[7]), fields[3] == ESTABLISHED)
 
 
-def holds_socket(pid: int, sockets: frozenset[str]) -> bool:
-    """Return whether a process has one of these sockets open, as far as we may look."""
+def holds(pid: int, end: End) -> bool:
+    """Return whether a process has this end open, as far as we may look."""
+    return any(end.link == link for _, link in _open_files(f"/proc/{pid}"))
+
+
+def is_out_of_sight(pid: int) -> bool:
+    """Return whether a process runs that does not let us see what it has open."""
+    return _is_out_of_sight(f"/proc/{pid}")
+
+
+def may_hold_unseen(pid: int, end: End) -> bool:
+    """Return whether a process may have this end where its own folder does not show it, or does not let us look."""
+    threads = [f"/proc/{pid}"]
     with contextlib.suppress(OSError):
-        for file in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if str(file.readlink()) in sockets:
-                    return True
+        # Each may have files of its own, and the first one may have ended.
+        threads += map(str, Path(f"/proc/{pid}/task").iterdir())
+    return any(_is_out_of_sight(thread) or _hides(thread, end) for thread in threads)
+
+
+def _is_out_of_sight(process: str) -> bool:
+    try:
+        if Path(process, "stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X"):
+            return False
+        # That a folder can be listed does not mean that its links can be read; that of cwd is guarded as they are.
+        Path(process, "cwd").readlink()
+        next(Path(process, "fd").iterdir(), None)
+    except PermissionError:
+        return True
+    except OSError:
+        # It has ended.
+        return False
     return False
+
+
+def _hides(process: str, end: End) -> bool:
+    for file, link in _open_files(process):
+        with contextlib.suppress(OSError):
+            if link == end.link or _HIDDEN.search(Path(process, "fdinfo", file).read_bytes()):
+                return True
+    return False
+
+
+def users_of(pid: int) -> frozenset[int]:
+    """Return the users as whom a process does something."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("Uid:"):
+                return frozenset(map(int, line.split()[1:]))
+    return frozenset()
+
+
+def _open_files(process: str) -> Iterator[tuple[str, str]]:
+    """Yield each file that a process or thread has open, and what it is."""
+    # There may be very many; paths as objects would take several times as long.
+    with contextlib.suppress(OSError):
+        for file in os.listdir(f"{process}/fd"):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                yield file, os.readlink(f"{process}/fd/{file}")  # noqa: PTH115
