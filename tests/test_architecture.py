@@ -28,7 +28,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": set(),
     "permissions": set(),
     "git_settings": set(),
-    "program_files": {"git_settings"},
+    "own_files": {"config"},
+    "program_files": {"git_settings", "own_files"},
     "approvals": {"turn_events"},
     "text": {"turn_events"},
     "markers": {"text"},
@@ -75,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "telemetry": {
         *("agents", "config", "conversation", "errors", "messages", "routing", "team", "text", "turn_events"),
     },
-    "private_door": {"agents", "callers", "conversation", "errors", "view"},
+    "private_door": {"agents", "callers", "config", "conversation", "errors", "view"},
     "app": {
         *("agents", "config", "conversation", "errors", "file_changes", "files", "private_door", "store", "team"),
         "telemetry",

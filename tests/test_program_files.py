@@ -2,6 +2,7 @@
 
 import os
 from itertools import islice
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -366,3 +367,35 @@ def test_a_folder_that_cannot_be_read_has_no_usual_files_but_by_their_names(tmp_
 
     assert ProgramFiles(str(gone)).is_usual("x.py")
     assert not ProgramFiles(os.fspath(gone)).is_usual(".envrc")
+
+
+@pytest.fixture
+def own_places(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have everything of bullpen's in the agent's folder."""
+    monkeypatch.setenv("BULLPEN_HOME", str(folder / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    (folder / "link").symlink_to("data")
+    for name in ("c.db", "new.db-wal", "notes"):
+        (folder / name).touch()
+    sqlite3.connect(folder / "c.db").execute("CREATE TABLE t (c)").connection.close()
+
+
+@pytest.mark.usefixtures("own_places")
+def test_bullpens_own_files_are_never_usual_wherever_they_lie(folder: Path) -> None:
+    files = ProgramFiles(str(folder))
+    own = [
+        *("data/trusted.json", "data/allowed-for-good.json", "data/conversations.db", "data/new/x", "link/x", "DATA/x"),
+        *("state/bullpen/doors/x", "c.db", "c.db-wal", "c.db-shm", "c.db-journal", "c.db.sessions"),
+        *("c.db-files/1/config", "new.db", "new.db-wal", "new.db.sessions", "new.db-files/x"),
+    ]
+    others = ["database/x", "state/x", "notes", "notes.sessions", "notes-wal", "my-files/x", "c.dbx", "src/code.py"]
+
+    assert [path for path in own if files.is_usual(path)] == []
+    assert [path for path in others if not files.is_usual(path)] == []
+
+
+def test_a_folder_among_bullpens_data_has_usual_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HOME", str(folder.parent))
+
+    assert ProgramFiles(str(folder)).is_usual("src/code.py")
+    assert not ProgramFiles(str(folder.parent)).is_usual("trusted.json")

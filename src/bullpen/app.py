@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something, state_folder
+from bullpen.agents.crash_records import end_leftover_processes, may_have_left_something
 from bullpen.agents.runner import to_the_end
 from bullpen.clock import milliseconds
-from bullpen.config import default_database, wants_telemetry
+from bullpen.config import default_database, state_folder, wants_telemetry
 from bullpen.conversation.conversation import Conversation, decider
 from bullpen.conversation.file_history import FileChoice, FileHistory, files_home
 from bullpen.conversation.member_agent import NOTHING_EXTRA, Extra, MemberAgent, RemoteTeam, agent_for

@@ -17,6 +17,18 @@ def data_folder() -> Path:
     return base / "bullpen"
 
 
+def state_folder() -> Path:
+    """Return the folder for what is needed only while something runs: sockets, locks, records of processes."""
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    except RuntimeError:
+        # No home folder: a container may run us as a user id without a name.
+        import tempfile
+
+        state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
+    return state / "bullpen"
+
+
 def default_database() -> Path:
     """Return the file with all conversations."""
     return data_folder() / "conversations.db"

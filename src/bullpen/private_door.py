@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.agents import process_tree
-from bullpen.agents.crash_records import state_folder
 from bullpen.callers import UNKNOWN, caller
+from bullpen.config import state_folder
 from bullpen.conversation.conversation import Conversation
 from bullpen.errors import BullpenError, DoorClosed
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from bullpen.git_settings import git_targets
+from bullpen.own_files import is_own_file
 
 FOLDERS = frozenset(
     {
@@ -108,7 +109,7 @@ class ProgramFiles:
         self._targets: tuple[str, ...] | None = None
 
     def is_usual(self, path: str) -> bool:
-        """Return whether a path leads to a file in the folder that makes nothing run, however it is written."""
+        """Return whether a path leads to a file in the folder that makes nothing run, and that is not bullpen's own."""
         try:
             return bool(path) and all(self._is_usual(way) for way in self._ways(path))
         except (OSError, ValueError):
@@ -136,7 +137,7 @@ class ProgramFiles:
         real = os.path.realpath(path)
         if not _is_below(real, self.folder) or self._is_target(real) or self._is_special(real):
             return False
-        if is_program_path(os.path.relpath(real, self.folder)):
+        if is_program_path(os.path.relpath(real, self.folder)) or is_own_file(real, self.folder):
             return False
         try:
             status = os.lstat(real)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from bullpen.agents import process_tree
+from bullpen.config import state_folder
 
 # No turn takes as long as this, so a record that is older is not of a turn that runs on another machine.
 KEPT_SECONDS = 7 * 24 * 3600
@@ -104,18 +105,6 @@ def were_leftovers_ended() -> bool:
 def may_have_left_something() -> bool:
     """Return whether ending leftover processes is worth a thread. Nearly always there is no record at all."""
     return CrashRecords().are_there()
-
-
-def state_folder() -> Path:
-    """Return where bullpen keeps what it needs only while something runs."""
-    try:
-        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    except RuntimeError:
-        # No home folder: a container may run us as a user id without a name.
-        import tempfile
-
-        state = Path(tempfile.gettempdir(), f"bullpen-{os.getuid()}")
-    return state / "bullpen"
 
 
 def _read(file: Path) -> Record | None:

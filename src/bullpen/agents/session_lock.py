@@ -5,7 +5,7 @@ from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from bullpen.agents.crash_records import state_folder
+from bullpen.config import state_folder
 
 
 class SessionLock:
