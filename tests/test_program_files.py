@@ -399,3 +399,10 @@ def test_a_folder_among_bullpens_data_has_usual_files(folder: Path, monkeypatch:
 
     assert ProgramFiles(str(folder)).is_usual("src/code.py")
     assert not ProgramFiles(str(folder.parent)).is_usual("trusted.json")
+
+
+def test_what_is_different_for_each_process_is_never_usual(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder / "src")
+
+    assert not ProgramFiles(str(folder)).is_usual("/proc/self/cwd/../src/code.py")
+    assert not ProgramFiles(str(folder)).is_usual("/dev/fd/../cwd/code.py")

@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from bullpen.git_settings import git_targets
 from bullpen.own_files import is_own_file
+from bullpen.real_paths import real_path
 
 FOLDERS = frozenset(
     {
@@ -134,7 +135,7 @@ class ProgramFiles:
         return whole, os.path.normpath(whole)
 
     def _is_usual(self, path: str) -> bool:
-        real = os.path.realpath(path)
+        real = real_path(path)
         if not _is_below(real, self.folder) or self._is_target(real) or self._is_special(real):
             return False
         if is_program_path(os.path.relpath(real, self.folder)) or is_own_file(real, self.folder):

@@ -231,3 +231,21 @@ def test_what_is_inside() -> None:
 
 def test_a_very_long_command_is_asked() -> None:
     assert not only_reads(in_shell(f"cat {'x' * 20_000}"), FOLDER, FOLDER)
+
+
+def test_what_is_different_for_each_process_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, sub = tmp_path / "project", tmp_path / "project" / "sub"
+    sub.mkdir(parents=True)
+    (folder / "link").symlink_to("/proc/self/cwd")
+    # As an agent's would be that works in a folder below; its own leads elsewhere.
+    monkeypatch.chdir(sub)
+
+    def reads(script: str) -> bool:
+        return only_reads(script, str(folder), str(folder))
+
+    assert not reads("cat /proc/self/cwd/../x")
+    assert not reads("ls /proc/thread-self/cwd")
+    assert not reads("ls /dev/fd/../cwd/..")
+    assert not reads("cat link/../x")
+    assert not only_reads("ls", str(folder), "/proc/self/cwd")
+    assert reads("cat proc/self sub/../x")

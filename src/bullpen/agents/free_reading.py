@@ -7,6 +7,8 @@ import os
 import re
 import shlex
 
+from bullpen.real_paths import real_path
+
 SHELLS = frozenset({"/bin/bash", "/usr/bin/bash", "/bin/sh", "/usr/bin/sh", "/bin/zsh", "/usr/bin/zsh"})
 """By their full names: in its folder an agent may write a program with any name."""
 SHELL_OPTIONS = frozenset({"-c", "-lc"})
@@ -51,7 +53,10 @@ def is_inside(path: str, folder: str) -> bool:
     """Return whether a path leads to the folder or into it: links are followed."""
     if not path.startswith("/") or not folder.startswith("/"):
         return False
-    root, real = os.path.realpath(folder), os.path.realpath(path)
+    try:
+        root, real = real_path(folder), real_path(path)
+    except ValueError:
+        return False
     return os.path.commonpath([root, real]) == root
 
 

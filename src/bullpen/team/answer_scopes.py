@@ -4,6 +4,7 @@ import os.path
 import re
 from collections.abc import Iterator
 
+from bullpen.agents.free_reading import is_inside
 from bullpen.team.approval_rules import MORE_THAN_ASKED
 from bullpen.turn_events import ApprovalAsked
 
@@ -23,9 +24,7 @@ def may_hold_longer(asked: ApprovalAsked) -> bool:
 def _is_inside(path: str, folder: str) -> bool:
     if not folder or path.startswith(("~", "file:")) or "\0" in path:
         return False
-    root = os.path.realpath(folder)
-    # Wherever a link leads.
-    return os.path.commonpath([os.path.realpath(os.path.join(root, path)), root]) == root  # noqa: PTH118
+    return is_inside(os.path.join(folder, path), folder)  # noqa: PTH118
 
 
 def _values(value: object) -> Iterator[str]:
