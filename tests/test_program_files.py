@@ -52,6 +52,7 @@ WANTED = (
     *("captainhook.json", "grumphp.yml.dist", ".overcommit.yml", ".tool-versions", ".asdfrc", "flake.nix"),
     *("shell.nix", "default.nix", "devenv.local.nix", "devenv.yaml", "pyvenv.cfg", "python312._pth", "x.ipr"),
     *("azure-pipelines-nightly.yml", "Jenkinsfile.release", "netlify.toml", "vercel.json", "codebuff.json"),
+    *("composer.json", "web/composer.json", "hk.pkl", "rust-toolchain", "rust-toolchain.toml"),
     *(".pre-commit-config.yaml", ".npmrc", "sitecustomize.py", "x.pth", "x.code-workspace", ".never-heard-of/x"),
 )
 
@@ -345,6 +346,8 @@ def test_an_edit_is_usual_only_if_all_its_files_are_and_it_is_shown(folder: Path
         ('     "prepare":\n-"husky"\n+"node x.js"', False),
         ('+    "post\\u0069nstall": "node x.js"', False),
         ('+  "lint-staged": {"*": "node x.js"}', False),
+        ('+    "pnpm:devPreinstall": "node x.js"', False),
+        ('+  "gypfile": true', False),
     ],
 )
 @pytest.mark.parametrize("name", ["package.json", "web/Package.JSON"])

@@ -40,7 +40,8 @@ FILES = frozenset(
         *("cloudbuild.yaml", "cloudbuild.yml", "codemagic.yaml", "netlify.toml", "vercel.json", "wercker.yml"),
         # read again by direnv as soon as they change
         *("default.nix", "devbox.json", "flake.nix", "guix.scm", "manifest.scm", "shell.nix"),
-        *("binding.gyp", "bunfig.toml", "pnpm-workspace.yaml", "pyvenv.cfg"),
+        *("binding.gyp", "bunfig.toml", "composer.json", "hk.pkl", "pnpm-workspace.yaml", "pyvenv.cfg"),
+        *("rust-toolchain", "rust-toolchain.toml"),
     }
 )
 """Files that are not hidden: settings of CLIs, team files, CI, what tools run when they start."""
@@ -82,12 +83,12 @@ PACKAGE = "package.json"
 SCRIPTS = frozenset(
     {
         *("dependencies", "install", "postinstall", "postprepare", "preinstall", "prepare", "preprepare"),
-        *("prepublish",),
+        *("pnpm:devPreinstall", "prepublish"),
     }
 )
 """Scripts of a package that run by themselves when packages are installed."""
-HOOKS = frozenset({"gitHooks", "husky", "lint-staged", "pre-commit", "simple-git-hooks"})
-"""Keys of a package with commands that git hooks run."""
+HOOKS = frozenset({"gitHooks", "gypfile", "husky", "lint-staged", "pre-commit", "simple-git-hooks"})
+"""Keys of a package with commands that git hooks run, or by which something is built when it is installed."""
 
 MOST_ENTRIES = 2000
 """Entries of folders with settings that are looked at for links."""

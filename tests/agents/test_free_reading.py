@@ -1,5 +1,6 @@
 """Commands that only read: which are, and that nothing else passes for one."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -249,3 +250,23 @@ def test_what_is_different_for_each_process_is_asked(tmp_path: Path, monkeypatch
     assert not reads("cat link/../x")
     assert not only_reads("ls", str(folder), "/proc/self/cwd")
     assert reads("cat proc/self sub/../x")
+
+
+def test_a_program_of_the_folder_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, linked = tmp_path / "project", tmp_path / "bin"
+    for place in (folder / "bin", linked):
+        place.mkdir(parents=True)
+    (folder / "bin" / "ls").write_text("#!/bin/sh\ntouch x\n")
+    (folder / "bin" / "ls").chmod(0o755)
+    (folder / "bin" / "head").symlink_to("/bin/sh")
+    (linked / "cat").symlink_to(folder / "bin" / "ls")
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{linked}:{os.environ['PATH']}")
+
+    free = [one for one in ("ls", "head a", "cat a", "wc a", "wc a | ls") if only_reads(one, str(folder), str(folder))]
+    assert free == ["wc a"]
+
+
+def test_a_word_that_zsh_takes_for_a_program_is_asked() -> None:
+    assert not only_reads("cat =python", FOLDER, FOLDER)
+    assert not only_reads("cat '=python'", FOLDER, FOLDER)
+    assert only_reads("cat a=b", FOLDER, FOLDER)

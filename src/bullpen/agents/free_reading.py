@@ -6,7 +6,9 @@ What is not surely harmless is not one of them. That costs a question, and the o
 import os
 import re
 import shlex
+import shutil
 
+from bullpen.config import program_path
 from bullpen.real_paths import real_path
 
 SHELLS = frozenset({"/bin/bash", "/usr/bin/bash", "/bin/sh", "/usr/bin/sh", "/bin/zsh", "/usr/bin/zsh"})
@@ -100,11 +102,22 @@ def _is_harmless(words: list[str], folder: str, cwd: str) -> bool:
             does_no_more = program in HARMLESS and not (more and any(map(more.match, others)))
         case _:
             return False
-    return does_no_more and all(_names_nothing_outside(word, folder, cwd) for word in words[1:])
+    if not does_no_more or not _comes_from_elsewhere(words[0], folder):
+        return False
+    return all(_names_nothing_outside(word, folder, cwd) for word in words[1:])
+
+
+def _comes_from_elsewhere(program: str, folder: str) -> bool:
+    """Return whether a program is not one of the folder's own: PATH may lead there, as that of direnv does."""
+    found = shutil.which(program, path=program_path())
+    return found is None or not (is_inside(found, folder) or is_inside(os.path.dirname(found), folder))  # noqa: PTH120
 
 
 def _names_nothing_outside(word: str, folder: str, cwd: str) -> bool:
     """Return whether a word leads nowhere else, whichever part of an option may be the name of a file."""
+    # In zsh, `=python` is wherever that program is.
+    if word.startswith("="):
+        return False
     if word.startswith("-") and ("/" in word or ".." in word or len(word) > LONGEST_OPTION):
         return False
     names = {word[place:].removeprefix("=") for place in range(len(word))} if word.startswith("-") else {word}
