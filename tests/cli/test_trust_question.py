@@ -26,7 +26,7 @@ arguments = ["--sandbox"]
 instruction_file = "MAX.md"
 [[member]]
 name = "sarah"
-command = ["./agent", "a\\nb\\tc\\u001b[2J"]
+command = ["./agent", "a\\nb\\tc\\u001b[2J", "d\\u200be\\u2028f\\u3164g\\u2800h\\u00a0i\\U000e0041"]
 """
 
 RULES = "run_shell_command(pytest),run_shell_command(npm test),run_shell_command(make test)"
@@ -43,7 +43,7 @@ FOLDER/team.toml is new here, or has changed. It would run:
     reads FOLDER/MAX.md
 
   sarah
-    runs  ./agent 'a\\nb\\tc\ufffd[2J'
+    runs  ./agent 'a\\nb\\tc\\x1b[2J' 'd\\u{{200b}}e\\u{{2028}}f\\u{{3164}}g\\u{{2800}}h\\xa0i\\u{{e0041}}'
     in    FOLDER
     may   do anything that you may: bullpen cannot restrict this program
 

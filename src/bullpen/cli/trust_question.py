@@ -5,7 +5,7 @@ import sys
 from bullpen.errors import NotTrusted
 from bullpen.team.file import LoadedTeam
 from bullpen.team.trust import Trust, settings_marks
-from bullpen.text.safe import printable
+from bullpen.text.visible import visible
 from bullpen.view.trust_question import TrustQuestion, trust_question
 
 NEW = "is new here, or has changed. It would run:"
@@ -57,9 +57,9 @@ def _said_yes(question: str) -> bool:
 
 
 def _show(question: TrustQuestion, why: str) -> None:
-    lines = [f"{question.path} {why}", ""]
+    lines = [f"{visible(str(question.path))} {why}", ""]
     for asked in question.members:
         lines += [f"  {asked.member}", *(f"    {verb:<5} {words}" for verb, words in asked.facts), ""]
     for note in question.notes:
         lines += [f"  {note}", ""]
-    print("\n".join(map(printable, lines)), file=sys.stderr)
+    print("\n".join(lines), file=sys.stderr)

@@ -10,6 +10,7 @@ from bullpen.agents.settings_choice import names_of
 from bullpen.team.file import LoadedTeam
 from bullpen.team.settings_words import settings_words
 from bullpen.team.trust import Runs, what_it_runs
+from bullpen.text.visible import visible
 
 
 class MemberQuestion(Struct, frozen=True, kw_only=True):
@@ -88,5 +89,5 @@ def _notes(loaded: LoadedTeam) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    """Return the text so that it cannot pass for another line."""
-    return text.replace("\n", "\\n").replace("\t", "\\t")
+    """Return the text with nothing hidden, and so that it cannot pass for another line."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
