@@ -1,8 +1,8 @@
 """Which files make programs run, however their paths are written."""
 
 import os
-from itertools import islice
 import sqlite3
+from itertools import islice
 from pathlib import Path
 
 import pytest

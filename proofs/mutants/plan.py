@@ -77,8 +77,10 @@ PLAN: dict[str, tuple[str, ...]] = {
     "callers.py": ("tests/test_callers.py", "tests/agents/test_mark.py"),
     "cli/within_agents.py": ("tests/cli/test_within_agents.py",),
     "git_settings.py": PROGRAM_FILES,
+    "own_files.py": ("tests/test_program_files.py",),
     "private_door.py": ("tests/test_private_door.py", "tests/cli/test_inbox.py"),
     "program_files.py": PROGRAM_FILES,
+    "real_paths.py": ("tests/test_real_paths.py", "tests/agents/test_free_reading.py"),
     "tools/calls.py": TOOLS,
     "tools/door.py": TOOLS,
     "tools/mcp.py": TOOLS,
@@ -120,6 +122,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "agents/plain_program.py": PROCESSES,
     "agents/process.py": ("tests/agents",),
     "agents/process_tree.py": ("tests/agents",),
+    "agents/processes/connections.py": ("tests/test_callers.py",),
     "agents/transcript.py": ("tests/agents",),
 }
 """Below src/bullpen."""
