@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.agents.claude_rules import ASKED, OTHER_FOLDERS, rule_arguments
+from bullpen.agents import Permission, agent_spec
+from bullpen.agents.claude_rules import ASKED, DENIED, OFFERED, rule_arguments
 
 
 def rules_for(environment: dict[str, str]) -> dict[str, list[str]]:
@@ -31,7 +32,7 @@ def test_what_the_user_denies_stays_denied_and_what_is_allowed_does_not(variable
     own = f"Read(/{folder}/own.txt)"
     assert rules == {
         "allow": [],
-        "deny": [*OTHER_FOLDERS, "Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", own, "Bash(rm:*)", "WebFetch"],
+        "deny": [*DENIED, "Read(./.env)", "Read(//etc/**)", "Read(~/.ssh/**)", own, "Bash(rm:*)", "WebFetch"],
         "ask": [*ASKED, "Bash(git push:*)"],
     }
 
@@ -42,6 +43,16 @@ def test_settings_that_cannot_be_read_deny_nothing(text: str, tmp_path: Path) ->
 
     assert rules_for({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == {
         "allow": [],
-        "deny": [*OTHER_FOLDERS],
+        "deny": [*DENIED],
         "ask": [*ASKED],
     }
+
+
+@pytest.mark.parametrize("permissions", ["read-only", "edit", "ask"])
+def test_it_has_no_tool_whose_work_outlives_the_turn(permissions: Permission) -> None:
+    spec = agent_spec("claude").with_permissions(permissions)
+
+    arguments = spec.arguments(permissions, None, ())
+
+    assert arguments[arguments.index("--tools") + 1] == OFFERED[1]
+    assert not {"CronCreate", "ScheduleWakeup", "Config", "EnterWorktree", "SendMessage"} & {*OFFERED[1].split(",")}

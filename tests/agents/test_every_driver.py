@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from tests.agents.misbehaving import PROTOCOLS, misbehaving
 
-from bullpen.agents import Reply, agent_spec, process_tree, run_turn
+from bullpen.agents import Permission, Reply, agent_spec, process_tree, run_turn
 from bullpen.agents.dialogue import MOST_OPEN, Ask
 from bullpen.agents.driver import Driver, Opening
+from bullpen.agents.qwen import ASKS, LASTING
 from bullpen.agents.time_limits import LINGER_SECONDS
 from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
@@ -326,3 +327,15 @@ def test_it_does_not_end_when_its_input_does(protocol: str, tmp_path: Path, cloc
     assert ending == ("fine" if protocol == "acp" else "timed_out")
     silence = [] if protocol == "acp" else [f"It wrote nothing for {LINGER_SECONDS:g} seconds."]
     assert [failed.message for failed in turn.of(Failed)] == silence
+
+
+@pytest.mark.parametrize("permissions", ["read-only", "edit"])
+def test_qwen_has_no_tool_whose_work_outlives_the_turn(permissions: Permission) -> None:
+    spec = agent_spec("qwen")
+
+    arguments = spec.arguments(permissions, None, ())
+    asking = json.loads(Path(ASKS).read_text(encoding="utf-8"))["permissions"]
+
+    assert {*LASTING} <= {*arguments[arguments.index("--exclude-tools") + 1].split(",")}
+    assert asking["deny"] == [*LASTING]
+    assert not {*LASTING} & {*asking["ask"]}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bullpen.agents.claude_driver import ClaudeDriver
 from bullpen.agents.claude_requests import ClaudeRequests
-from bullpen.agents.claude_rules import OTHER_FOLDERS, rule_arguments
+from bullpen.agents.claude_rules import DENIED, OFFERED, rule_arguments
 from bullpen.agents.common_records import count, most_used, price, quota, reset_at, todo_list
 from bullpen.agents.driver import Opening
 from bullpen.agents.folder_settings import CLAUDE, FolderSettings
@@ -250,11 +250,11 @@ _SPEC = AgentSpec(
     permissions={
         "read-only": (
             *("--permission-mode", "dontAsk", "--setting-sources", "user"),
-            *("--disallowedTools", ",".join(("Edit", "Write", "NotebookEdit", *OTHER_FOLDERS))),
+            *(*OFFERED, "--disallowedTools", ",".join(("Edit", "Write", "NotebookEdit", *DENIED))),
         ),
         "edit": (
             *("--permission-mode", "acceptEdits", "--setting-sources", "user"),
-            *("--disallowedTools", ",".join(OTHER_FOLDERS)),
+            *(*OFFERED, "--disallowedTools", ",".join(DENIED)),
         ),
         "full": ("--dangerously-skip-permissions",),
     },
@@ -295,7 +295,7 @@ _SPEC = AgentSpec(
     ),
 )
 
-_ASKING = ("--permission-prompt-tool", "stdio", "--permission-mode", "default", "--setting-sources", "user")
+_ASKING = ("--permission-prompt-tool", "stdio", "--permission-mode", "default", "--setting-sources", "user", *OFFERED)
 
 SPEC = replace(
     _SPEC,
@@ -303,7 +303,9 @@ SPEC = replace(
         _SPEC,
         permissions={"ask": _ASKING},
         rule_arguments=rule_arguments,
-        # Each command begins in its folder, so that a path in it means the same as to us.
-        settings={"CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1"},
+        settings={
+            # Each command begins in its folder, so that a path in it means the same as to us.
+            "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1",
+        },
     ),
 )

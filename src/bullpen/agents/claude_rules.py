@@ -16,9 +16,17 @@ from bullpen.agents.tool_server import SERVER
 ASKED = ("Bash", "Edit", "Monitor", "NotebookEdit", "Write")
 """Tools that run commands or change files. By itself it asks for some of their calls, and for those in its own mode for
 edits and those that it takes for harmless it does not."""
-OTHER_FOLDERS = ("EnterWorktree", "ExitWorktree", "Agent(isolation:*)")
-"""Denied unless it may do everything: it asks nobody before it makes a git worktree and a branch, also for a subagent,
-and then works in another folder than the one that it was given."""
+FREE = (
+    *("Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "ListAgents", "ListMcpResourcesTool", "Read"),
+    *("ReadMcpResourceTool", "ReportFindings", "Skill", "TaskStop", "TodoWrite", "ToolSearch", "WebFetch"),
+    *("WebSearch", "Workflow"),
+)
+"""Its other tools of which no more than a question or a subagent comes, or before which it asks by itself."""
+OFFERED = ("--tools", ",".join((*ASKED, *FREE)))
+"""All that it has unless it may do everything. What is on neither list, it does not have: tools that plan prompts for
+later (CronCreate, ScheduleWakeup), change its own settings, speak with other sessions, or make a git worktree."""
+DENIED = ("Agent(isolation:*)",)
+"""A subagent in a git worktree and with a branch: another folder than the one that it was given."""
 _FROM_ITS_FOLDER = re.compile(r"^(\w+)\(/(?!/)")
 """A rule for a path that begins at the folder of the settings."""
 
@@ -29,7 +37,7 @@ def rule_arguments(environment: Mapping[str, str], has_tools: bool) -> tuple[str
     strict = _strict_rules(folder)
     rules = {
         "allow": [f"mcp__{SERVER}"] if has_tools else [],
-        "deny": [*OTHER_FOLDERS, *strict.get("deny", ())],
+        "deny": [*DENIED, *strict.get("deny", ())],
         "ask": [*ASKED, *strict.get("ask", ())],
     }
     settings = {

@@ -32,7 +32,10 @@ UNTRUSTED = {
 }
 """It is told to ask whether it may trust a folder, and that it may trust none."""
 EDITS = "edit,write_file,notebook_edit"
-NOT_UNASKED = "agent,enter_worktree"
+LASTING = ("cron_create", "cron_delete", "create_sub_session", "exec", "loop_wakeup", "send_message", "team_create")
+"""Tools whose work outlives the turn: it has them only if it may do everything. Where people are asked, its settings
+say so: see qwen_asks.json."""
+NOT_UNASKED = ",".join(("agent", "enter_worktree", *LASTING))
 """Tools that it does not ask about and that do more than edit: among the agents are claude and codex, and a worktree is
 another folder, with a branch."""
 # It writes an error as the agent's text, and then again in the result.

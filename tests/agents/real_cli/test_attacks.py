@@ -229,6 +229,38 @@ def test_no_cli_goes_into_a_worktree_unasked(cli: str, permissions: Permission, 
     assert not (turn.cwd / ".git" / "worktrees").exists()
 
 
+LASTING = {
+    "claude": (
+        ToolCall(name="ToolSearch", arguments={"query": "select:CronCreate", "max_results": 5}),
+        ToolCall(
+            name="CronCreate", arguments={"cron": "* * * * *", "prompt": "touch x", "recurring": True, "durable": True}
+        ),
+    ),
+    "qwen": (
+        ToolCall(name="tool_search", arguments={"query": "select:cron_create", "max_results": 5}),
+        ToolCall(
+            name="cron_create", arguments={"cron": "* * * * *", "prompt": "touch x", "recurring": True, "durable": True}
+        ),
+    ),
+}
+"""Calls that plan what runs after the turn, in a file in the folder or at home."""
+
+
+@pytest.mark.parametrize("cli", LASTING)
+@pytest.mark.parametrize("permissions", ["read-only", "edit", "ask"])
+def test_no_cli_plans_what_runs_after_its_turn(cli: str, permissions: Permission, tmp_path: Path) -> None:
+    turn = Attacked(cli, tmp_path)
+
+    async def agree(_: ApprovalAsked) -> Answer:
+        return YES
+
+    replies = [Scripted(tool_calls=(call,)) for call in LASTING[cli]]
+    run(turn.run(*replies, *[Scripted(text="done")] * 2, permissions=permissions, ask=agree))
+
+    assert turn.done[-1] is False
+    assert [*tmp_path.rglob("scheduled_tasks.json")] == []
+
+
 def test_nobody_can_be_asked_by_pi() -> None:
     assert "ask" not in agent_spec("pi").permissions
     assert agent_spec("pi").asking is None

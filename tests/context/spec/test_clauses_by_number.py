@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.context.spec.test_names import CODE, rows
 
 from bullpen.agents import agent_spec, known_agents, run_turn
+from bullpen.agents.claude_rules import OFFERED
 from bullpen.agents.gemini import GeminiParser
 from bullpen.context import (
     AssemblerInput,
@@ -162,8 +163,8 @@ CLAUDE_ENDS = {"type": "result", "subtype": "success", "is_error": False, "resul
 CLAUDE_ARGUMENTS = [
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json"),
     *("--verbose", "--include-partial-messages", "--permission-mode", "dontAsk"),
-    *("--setting-sources", "user", "--disallowedTools"),
-    "Edit,Write,NotebookEdit,EnterWorktree,ExitWorktree,Agent(isolation:*)",
+    *("--setting-sources", "user", *OFFERED, "--disallowedTools"),
+    "Edit,Write,NotebookEdit,Agent(isolation:*)",
 ]
 
 
