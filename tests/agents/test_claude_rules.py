@@ -56,3 +56,7 @@ def test_it_has_no_tool_whose_work_outlives_the_turn(permissions: Permission) ->
 
     assert arguments[arguments.index("--tools") + 1] == OFFERED[1]
     assert not {"CronCreate", "ScheduleWakeup", "Config", "EnterWorktree", "SendMessage"} & {*OFFERED[1].split(",")}
+
+
+def test_no_skill_of_its_own_frees_what_is_asked() -> None:
+    assert agent_spec("claude").with_permissions("ask").settings["CLAUDE_CODE_DISABLE_BUNDLED_SKILLS"] == "1"

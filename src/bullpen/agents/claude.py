@@ -306,6 +306,8 @@ SPEC = replace(
         settings={
             # Each command begins in its folder, so that a path in it means the same as to us.
             "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1",
+            # Once one of them is begun, all that it names as its tools runs unasked: of some that is to read anything.
+            "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS": "1",
         },
     ),
 )

@@ -261,6 +261,26 @@ def test_no_cli_plans_what_runs_after_its_turn(cli: str, permissions: Permission
     assert [*tmp_path.rglob("scheduled_tasks.json")] == []
 
 
+@pytest.mark.needs("claude")
+@pytest.mark.parametrize("skill", ["update-config", "free"])
+def test_a_skill_that_may_run_frees_nothing(skill: str, tmp_path: Path) -> None:
+    turn = Attacked("claude", tmp_path)
+    folder = turn.home / ".claude" / "skills" / "free"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: free\ndescription: x\nallowed-tools: Read, Bash(touch *)\n---\nhi\n")
+    outside = tmp_path / "elsewhere" / "secret.txt"
+
+    calls = (
+        ToolCall(name="Skill", arguments={"skill": skill}),
+        ToolCall(name="Read", arguments={"file_path": str(outside)}),
+        ToolCall(name="Read", arguments={"file_path": str(turn.cwd / "OUT")}),
+        *_calls("claude", ["touch made0"]),
+    )
+    run(turn.attack(calls))
+
+    assert [asked.tool for asked in turn.of(ApprovalAsked)][-3:] == ["Read", "Read", "Bash"]
+
+
 def test_nobody_can_be_asked_by_pi() -> None:
     assert "ask" not in agent_spec("pi").permissions
     assert agent_spec("pi").asking is None
