@@ -83,6 +83,8 @@ class AcpDriver:
         self._before_tools = bytearray()
         self._calls: dict[str, ToolCall] = {}
         self._questions: dict[str, Question] = {}
+        self._unplaced: dict[str, tuple[int | str, dict[str, Any]]] = {}
+        """Requests that are not questions yet, by their calls: it has not told where their commands are to run."""
         self._asked = 0
         self._asked_for: set[str] = set()
         """The calls that it has asked about."""
@@ -166,9 +168,11 @@ class AcpDriver:
         self._cancel()
 
     def _cancel(self) -> None:
-        for asked in self._questions.values():
-            self._reply(asked.number, chosen(None))
+        unplaced = [number for number, _ in self._unplaced.values()]
+        for number in [*(asked.number for asked in self._questions.values()), *unplaced]:
+            self._reply(number, chosen(None))
         self._questions.clear()
+        self._unplaced.clear()
         if self._is_prompting:
             self._send({"method": "session/cancel", "params": {"sessionId": self._session}})
 
@@ -300,6 +304,8 @@ class AcpDriver:
     def _on_call(self, number: str, update: dict[str, Any]) -> Iterator[Event]:
         call = self._call(number)
         call.learn(update)
+        if call.is_placed and (request := self._unplaced.pop(number, None)):
+            yield from self._on_permission(*request)
         status = update.get("status")
         # While it is pending, its input may not be whole yet.
         if not call.is_started and status in ("in_progress", "completed", "failed"):
@@ -358,6 +364,9 @@ class AcpDriver:
         call = self._call(str(told.get("toolCallId")))
         call.learn(told)
         self._asked_for.add(call.id)
+        if self._dialect.places_apart and call.command and not call.is_placed:
+            self._unplaced[call.id] = number, params
+            return
         if not call.is_started:
             yield from self._start(call)
         self._asked += 1
@@ -390,6 +399,10 @@ class AcpDriver:
         return Answer(verdict="no", reason=ONLY[permissions])
 
     def _on_taken_back(self, number: object) -> Iterator[Event]:
+        for call, (request, _) in list(self._unplaced.items()):
+            if request == number:
+                del self._unplaced[call]
+                self._reply(request, chosen(None))
         for question, asked in list(self._questions.items()):
             if asked.number == number:
                 del self._questions[question]
@@ -419,6 +432,7 @@ class AcpDriver:
                 call.text = ""
                 yield call.finished(failed=True)
         self._calls.clear()
+        self._unplaced.clear()
         for question in list(self._questions):
             yield ApprovalOver(id=question, is_answered=False)
         self._questions.clear()

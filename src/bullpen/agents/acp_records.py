@@ -12,7 +12,9 @@ from bullpen.acp_protocol import ASKED_KINDS, QUESTION
 from bullpen.agents.common_records import count, todo_list
 from bullpen.turn_events import ApprovalAsked, TodoList, ToolFinished, ToolStarted, Usage
 
-SHOWN = frozenset({"args", "command", "cwd", "description", "directory"})
+FOLDERS = ("cwd", "dir_path", "directory", "workdir")
+"""What the CLIs call the folder that a command is to run in."""
+SHOWN = frozenset({"args", "command", "description", *FOLDERS})
 """What is given with a command and shown as the command, its folder, or why."""
 CONTEXT_LINES = 3
 _NAME = re.compile(r"[a-z][A-Za-z0-9_-]*")
@@ -31,6 +33,10 @@ class ToolCall(Struct):
     kind: str = ""
     title: str = ""
     given: dict[str, Any] = {}
+    folders: tuple[str, ...] = ()
+    """Where it is to run."""
+    is_placed: bool = False
+    """Whether that was told together with the command."""
     paths: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     """Files of which it has shown a diff."""
@@ -52,6 +58,9 @@ class ToolCall(Struct):
         self.label = self.label or self.title
         if isinstance(given := told.get("rawInput"), dict) and given:
             self.given = given
+            folders = tuple(text for name in FOLDERS if (text := _text(given.get(name))))
+            self.folders = folders or self.folders
+            self.is_placed = self.is_placed or bool(folders and given.get("command"))
         if isinstance(places := told.get("locations"), list):
             self.paths = tuple(_text(place.get("path")) for place in places if isinstance(place, dict)) or self.paths
         if isinstance(content := told.get("content"), list):
@@ -107,7 +116,7 @@ class ToolCall(Struct):
             diff=self.diff,
             paths=() if command else tuple(dict.fromkeys((*self.edited, *self.paths))),
             details=self._details(command),
-            folder=os.path.normpath(os.path.join(folder, self._folder)),  # noqa: PTH118
+            folder=self._folder_from(folder),
             why=self.text or _text(self.given.get("description")),
         )
 
@@ -123,15 +132,18 @@ class ToolCall(Struct):
             return {name: value for name, value in self.given.items() if name not in SHOWN}
         return {} if self.diff else {"title": self.title, **self.given}
 
-    @property
-    def _folder(self) -> str:
-        """Where it would run, if that is told."""
-        told = _text(self.given.get("cwd")) or _text(self.given.get("directory"))
-        if told or self.kind != "execute" or not self.text.startswith("[in "):
-            return told
-        # In case of doubt with all that is told: it must not be taken for another folder.
-        found = _GEMINI_FOLDER.fullmatch(self.text)
-        return found[1] if found else self.text
+    def _folder_from(self, start: str) -> str:
+        """Return the folder in which it would run; in case of doubt what is told of it, in brackets: no path."""
+        told, is_clear = self.folders, True
+        if not told and self.kind == "execute" and self.text.startswith("[in "):
+            found = _GEMINI_FOLDER.fullmatch(self.text)
+            told, is_clear = (found[1] if found else self.text,), found is not None
+        paths = [os.path.join(start, one) for one in told or ("",)]  # noqa: PTH118
+        # After a link, ".." leads elsewhere than it seems, and not every CLI follows links first.
+        plain = {os.path.normpath(path) for path in paths}
+        if is_clear and len(plain) == 1 and {*map(os.path.realpath, paths)} == {*map(os.path.realpath, plain)}:
+            return plain.pop()
+        return f"({' or '.join(told)})"
 
     @property
     def command(self) -> str:

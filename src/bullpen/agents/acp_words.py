@@ -42,6 +42,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """A pattern for what the program itself says as if the agent had said it."""
     errors_begin_with: str = ""
     """How an error begins that is told as the agent's answer, to a prompt that used nothing."""
+    places_apart: bool = False
+    """Whether its question does not say in which folder a command is to run, but another record before or after it."""
     own_tools: str = ""
     """How the names of the turn's own tools begin, if nothing that a model writes can be taken for one of them. Empty:
     people are asked about these tools as about any other."""

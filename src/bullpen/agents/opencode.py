@@ -39,7 +39,7 @@ SPEC = AgentSpec(
     # Everything is below a heading: a prompt that starts with a slash would be a command.
     assembler=GeminiContextAssembler,
     parser=TextParser,
-    driver=partial(AcpDriver, dialect=Dialect(modes=(MODE,), sets_model=True)),
+    driver=partial(AcpDriver, dialect=Dialect(modes=(MODE,), sets_model=True, places_apart=True)),
     ends_by_itself=False,
     permissions={"read-only": (), "edit": (), "ask": (), "full": ()},
     allow="bullpen answers what it asks",

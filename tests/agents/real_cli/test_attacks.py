@@ -174,7 +174,7 @@ def test_no_command_writes_what_its_permissions_forbid(cli: str, permissions: Pe
     assert (permissions == "edit" and cli in WRITE_WITH_COMMANDS) or written == []
 
 
-FOLDER_OF_A_COMMAND = {"codex": "workdir", "gemini": "dir_path", "qwen": "directory"}
+FOLDER_OF_A_COMMAND = {"codex": "workdir", "gemini": "dir_path", "qwen": "directory", "opencode": "workdir"}
 
 
 @pytest.mark.parametrize("cli", FOLDER_OF_A_COMMAND)
