@@ -8,7 +8,11 @@ import pytest
 from tests.agents.acp_program import acp_program, heard_in
 
 from bullpen.agents import Permission, Reply, acp_driver, process_tree, run_turn
+from bullpen.agents.acp_driver import AcpDriver
+from bullpen.agents.acp_words import Dialect
 from bullpen.agents.dialogue import Ask, Tell
+from bullpen.agents.driver import Opening
+from bullpen.agents.gate import went_past
 from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentFailed
@@ -439,7 +443,29 @@ def test_what_it_does_without_a_question_ends_its_turn(call: dict[str, Any], wha
     failed = talk.failed(never)
 
     assert failed.kind == "permission_refused"
-    assert failed.message.startswith(f"It did this without asking, so its turn was ended: {what}")
+    assert failed.message.startswith(f"It did this without a yes, so its turn was ended: {what}")
+
+
+@pytest.mark.parametrize("answer", [None, NO])
+def test_what_it_does_without_a_yes_ends_its_turn(answer: Answer | None, tmp_path: Path) -> None:
+    call = {"toolCallId": "t", "kind": "execute", "title": "touch a", "rawInput": {"command": "touch a"}}
+    driver = AcpDriver(
+        Opening(prompt="x", folder=str(tmp_path), permissions="ask"), Dialect(modes=(), needs_mode=False)
+    )
+    options = [{"optionId": "y", "kind": "allow_once", "name": "Yes"}]
+    update = {"sessionId": "s", "update": {**call, "sessionUpdate": "tool_call_update", "status": "completed"}}
+    events: list[Event] = []
+    for record in (
+        {"id": 1, "result": {"protocolVersion": 1}},
+        {"id": 2, "result": {"sessionId": "s"}},
+        {"method": "session/request_permission", "id": 7, "params": {"toolCall": call, "options": options}},
+        {"method": "session/update", "params": update},
+    ):
+        events += driver.parse(record)
+        if answer is not None:
+            driver.answer("q1", answer)
+
+    assert events[-1] == went_past("touch a")
 
 
 def test_what_needs_no_question_and_what_failed_may_go_unasked(tmp_path: Path) -> None:

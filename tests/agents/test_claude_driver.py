@@ -311,6 +311,19 @@ def result(call: str = "t1", **more: Any) -> dict[str, Any]:
     return {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, **more}]}}
 
 
+@pytest.mark.parametrize("answer", [None, Answer(verdict="no"), Answer(verdict="yes")])
+def test_only_after_a_yes_may_it_do_what_it_has_asked_for(answer: Answer | None) -> None:
+    speaker = driver()
+    list(speaker.parse(used("Bash", {"command": "touch a"})))
+    for event in speaker.parse(wants("Bash", {"command": "touch a"}, tool_use_id="t1")):
+        if answer is not None and isinstance(event, ApprovalAsked):
+            speaker.answer(event.id, answer)
+    list(speaker.parse(result()))
+
+    is_agreed = answer is not None and answer.verdict == "yes"
+    assert endings(speaker, RESULT) == [Finished("fine") if is_agreed else went_past("touch a")]
+
+
 def test_what_it_does_without_a_question_ends_its_turn() -> None:
     speaker = driver()
     taken(speaker)
@@ -327,7 +340,6 @@ def test_what_it_does_without_a_question_ends_its_turn() -> None:
         (used("Read", {"file_path": "/x"}), result()),
         (used("Bash", {"command": "touch a"}), result(is_error=True)),
         (used("Bash", {"command": "ls"}), wants("Bash", {"command": "ls"}, tool_use_id="t1"), result()),
-        (used("Write", {"file_path": "/x"}), wants("Write", {"file_path": "/x"}, tool_use_id="t1"), result()),
     ],
 )
 def test_what_was_asked_or_did_not_happen_does_not(records: tuple[Any, ...]) -> None:

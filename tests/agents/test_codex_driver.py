@@ -574,6 +574,23 @@ def test_what_it_does_without_a_question_ends_its_turn(item: Any, what: str, is_
     assert ended(driver, "interrupted" if past else "completed")[-1] == (past or Finished(""))
 
 
+@pytest.mark.parametrize("answer", [None, Answer(verdict="no")])
+@pytest.mark.parametrize("kind", ["commandExecution", "fileChange"])
+def test_what_it_does_without_a_yes_ends_its_turn(kind: str, answer: Answer | None) -> None:
+    driver = begun()
+    command = {"type": "commandExecution", "id": "i", "command": "touch a", "status": "completed"}
+    item = command if kind == "commandExecution" else {**CHANGES, "id": "i", "status": "completed"}
+    notified(driver, "item/started", item=item)
+    asked(driver, 0, f"item/{kind}/requestApproval", itemId="i", command="touch a", reason="it leaves its sandbox")
+    if answer is not None:
+        driver.answer("0", answer)
+
+    notified(driver, "item/completed", item=item)
+
+    [ending] = [event for event in ended(driver, "interrupted") if isinstance(event, Failed)]
+    assert ending.kind == "permission_refused"
+
+
 def test_a_command_that_has_not_ended_with_the_turn_counts_too() -> None:
     driver = begun()
     notified(driver, "item/started", item={"type": "commandExecution", "id": "i", "command": "touch a"})

@@ -65,6 +65,29 @@ def child_in(folder: Path, records: CrashRecords, *command: str) -> Child:
     )
 
 
+@linux_only
+def test_no_other_process_can_write_into_a_dialogue(tmp_path: Path) -> None:
+    said: list[bytes] = []
+
+    async def refused() -> None:
+        child = Child(
+            ["sh", "-c", "echo forged > /proc/$$/fd/0; read -r word; echo $word"],
+            cwd=tmp_path,
+            env=os.environ,
+            stdin=b"ours\n",
+            keep_stdin_open=True,
+            on_stdout=said.append,
+            on_stderr=lambda _: None,
+            crash_records=CrashRecords(tmp_path),
+        )
+        await child.wait()
+        await child.stop()
+
+    asyncio.run(refused())
+
+    assert b"".join(said) == b"ours\n"
+
+
 def is_gone(pid: int) -> bool:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (state := ProcFiles().state(pid)) is not None and not state.is_zombie:

@@ -227,7 +227,7 @@ async def test_cancelling_leaves_no_process_and_no_question(stage: AskingStage) 
         assert conversation.approvals.open == {}
         assert [ended.state for ended in seen.ended()] == ["cancelled"]
         assert not [one for one in family if one.is_running() and one.status() != "zombie"]
-    assert outcome_of(stage.records(conversation.id)) == [("q1", "no", "it was taken back")]
+    assert outcome_of(stage.records(conversation.id)) == [("q1", "no", "it was over before an answer")]
     assert ("q1", "yes") not in stage.told
 
 

@@ -385,7 +385,7 @@ def test_a_cancelled_turn_leaves_no_open_question(stage: Stage, asking: Callable
 
     asyncio.run(play(stage, then=cancel))
 
-    assert [one.because for one in records(stage) if one.answer] == ["it was taken back"]
+    assert [one.because for one in records(stage) if one.answer] == ["it was over before an answer"]
 
 
 def test_the_next_owner_asks_again_what_has_no_answer_and_nothing_else(

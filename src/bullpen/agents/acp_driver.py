@@ -86,8 +86,8 @@ class AcpDriver:
         self._unplaced: dict[str, tuple[int | str, dict[str, Any]]] = {}
         """Requests that are not questions yet, by their calls: it has not told where their commands are to run."""
         self._asked = 0
-        self._asked_for: set[str] = set()
-        """The calls that it has asked about."""
+        self._granted: set[str] = set()
+        """The calls that got a yes."""
         self._refusals: list[Refusal] = []
         self._told: list[str] = []
         self._follow_ups = 0
@@ -141,6 +141,8 @@ class AcpDriver:
             return
         # A changed command cannot be passed on, and the one that was asked for must not run.
         is_yes = answer.verdict == "yes" and not answer.command and "allow_once" in asked.options
+        if is_yes:
+            self._granted.add(asked.call)
         self._reply(asked.number, chosen(asked.options.get("allow_once" if is_yes else "reject_once")))
         if answer.verdict == "stop":
             self._is_stopped, self._stopped_because = True, answer.reason
@@ -313,11 +315,11 @@ class AcpDriver:
         if status in ("completed", "failed"):
             self._calls.pop(number, None)
             yield call.finished(failed=status == "failed")
-        if status == "completed" and number not in self._asked_for:
+        if status == "completed" and number not in self._granted:
             yield from self._on_unasked(call)
 
     def _on_unasked(self, call: ToolCall) -> Iterator[Event]:
-        """End the turn, and its program, if it had to ask before what it has done."""
+        """End the turn, and its program, if it needed a yes for what it has done."""
         done = call.question("", self._opening.folder)
         is_asked_for = done.kind in ("command", "edit") and not is_free(done, self._opening.folder)
         must_ask = self._opening.permissions == "ask" and not self._judges_itself
@@ -363,7 +365,6 @@ class AcpDriver:
             return
         call = self._call(str(told.get("toolCallId")))
         call.learn(told)
-        self._asked_for.add(call.id)
         if self._dialect.places_apart and call.command and not call.is_placed:
             self._unplaced[call.id] = number, params
             return
@@ -377,7 +378,7 @@ class AcpDriver:
         choices = call.choices(params.get("options"))
         if choices is not None:
             question = replace(question, kind="question", choices=tuple(choices), why=question.why or about)
-        self._questions[question.id] = Question(number, options, about, choices)
+        self._questions[question.id] = Question(number, options, about, call.id, choices)
         unasked = self._unasked(question)
         if unasked is None:
             yield question

@@ -55,6 +55,7 @@ class Question(Struct, frozen=True):
     number: int | str
     options: dict[str, str]
     about: str
+    call: str
     choices: dict[str, str] | None = None
     """The ids of its answers, by their words; None: it is whether something may be done."""
 

@@ -53,9 +53,10 @@ class ClaudeDriver:
         """Whether it has given an answer, and words are to go to the model that are not there yet."""
         self._stopped: Failed | None = None
         self._must_ask = opening.permissions == "ask"
-        self._asked_for: set[str] = set()
-        self._unasked: dict[str, str] = {}
-        """What its calls do that it has to ask for, and has not so far."""
+        self._granted: set[str] = set()
+        """Its calls that got a yes, or need none."""
+        self._to_ask: dict[str, str] = {}
+        """What its calls do that it has to ask for."""
         self._has_started = False
         self._is_over = False
 
@@ -68,14 +69,15 @@ class ClaudeDriver:
         return self._parser.parse(record)
 
     def _watched(self, record: Any) -> Iterator[Event]:
-        """Yield the events of a record, and end the turn if it has done something that it had to ask for."""
+        """Yield the events of a record, and end the turn if it has done something for which it needed a yes."""
         for event in self._parser.parse(record):
             match event:
-                case ToolStarted(id=call, name=name, input=given) if name in ASKED and call not in self._asked_for:
-                    self._unasked[call] = str(given.get("command") or given.get("file_path") or name)
-                case ToolFinished(id=call, failed=False) if call in self._unasked and self._stopped is None:
-                    self._stopped = went_past(self._unasked[call])
-                    self._request(str(uuid4()), "interrupt")
+                case ToolStarted(id=call, name=name, input=given) if name in ASKED:
+                    self._to_ask[call] = str(given.get("command") or given.get("file_path") or name)
+                case ToolFinished(id=call, failed=False) if call in self._to_ask and call not in self._granted:
+                    if self._stopped is None:
+                        self._stopped = went_past(self._to_ask[call])
+                        self._request(str(uuid4()), "interrupt")
             yield event
 
     def answer(self, question: str, answer: Answer) -> None:
@@ -87,6 +89,8 @@ class ClaudeDriver:
             self._stopped = stopped_by_a_person(answer.reason)
         decision = request.answer(question, answer)
         if decision is not None:
+            if decision["behavior"] == "allow":
+                self._granted.add(request.call)
             self._close(request.id)
             self._respond(request.id, {"subtype": "success", "response": decision})
 
@@ -133,10 +137,9 @@ class ClaudeDriver:
             case {"subtype": "can_use_tool", "tool_name": str(), "input": dict()}:
                 if self._is_over or any(one.id == request_id for one in self._open.values()):
                     return
-                self._unasked.pop(str(request.get("tool_use_id")), None)
-                self._asked_for.add(str(request.get("tool_use_id")))
                 asking = Request(request_id, request, self._folder)
                 if all(is_free(question, self._folder) for question in asking.asked):
+                    self._granted.add(asking.call)
                     self._respond(request_id, {"subtype": "success", "response": asking.granted})
                     return
                 self._open |= {question.id: asking for question in asking.asked}

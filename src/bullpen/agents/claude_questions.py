@@ -20,6 +20,7 @@ class Request:
 
     def __init__(self, request_id: str, request: Mapping[str, Any], folder: str) -> None:
         self.id = request_id
+        self.call = str(request.get("tool_use_id"))
         self._given: Input = request["input"]
         self.asked = _asked(request_id, request, folder)
         self._answers: dict[str, Answer] = {}

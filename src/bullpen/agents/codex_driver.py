@@ -51,7 +51,7 @@ class CodexDriver:
         self._unasked: dict[str, str] = {}
         """Commands that have begun, and that it has not asked about so far."""
         self._asked_for: dict[str, bool] = {}
-        """Items that it has asked about."""
+        """Items that it has asked about, and whether they got a yes, or need none."""
         self._open: dict[str, Question] = {}
         self._told: dict[int, str] = {}
         """Words that it has not taken yet, by the request that brought them."""
@@ -93,7 +93,9 @@ class CodexDriver:
         reply = asked.answer(answer, question)
         if reply is None:
             return
-        if answer.verdict == "stop":
+        if answer.verdict == "yes":
+            _remember(self._asked_for, asked.item, True)
+        elif answer.verdict == "stop":
             self._stopped_because = answer.reason
         elif answer.verdict == "no" and answer.reason and not asked.fields:
             self._steer(f"That was refused: {answer.reason}", asked.thread, asked.turn)
@@ -191,7 +193,10 @@ class CodexDriver:
             case "item/completed", {"item": {"id": str(item_id)} as item}:
                 self._at_work.pop(item_id, None)
                 command = self._unasked.pop(item_id, "")
-                if command and item.get("status") != "declined" and item_id not in self._asked_for:
+                is_done = item.get("status") != "declined" and self._stopped_because is None
+                if command and is_done and self._asked_for.get(item_id) is False:
+                    self._go_past(command)
+                elif command and is_done and item_id not in self._asked_for:
                     self._on_unasked(command)
                 if item.get("type") == "fileChange" and item.get("status") == "completed":
                     self._on_changed(item_id, item)
@@ -236,13 +241,14 @@ class CodexDriver:
 
     def _requested(self, method: str, request: RequestId, params: dict[str, Any]) -> Iterator[Event]:
         """Ask people what a request asks; answer what may be done unasked, and refuse what no person can answer."""
-        self._unasked.pop(str(params.get("itemId")), None)
-        _remember(self._asked_for, str(params.get("itemId")), True)
+        item = str(params.get("itemId"))
+        _remember(self._asked_for, item, self._asked_for.get(item, False))
         if any(str(one.request) == str(request) for one in self._open.values()):
             return
         folder = self._opening.folder
         question = question_from(method, request, params, self._at_work, folder)
         if question is not None and all(is_free_request(asked, params, folder) for asked in question.asked):
+            self._asked_for[item] = True
             self.outgoing.append({"id": request, "result": {"decision": "accept"}})
             return
         if question is not None:
@@ -259,13 +265,14 @@ class CodexDriver:
         yield Notice(kind="warning", text=f"It asked for something that bullpen cannot answer: {method}")
 
     def _on_changed(self, item_id: str, item: Item) -> None:
-        """End the turn if it had to ask before what it has changed."""
+        """End the turn if it needed a yes for what it has changed."""
         changed = edit_asked("", {}, changes_in(item), self._opening.folder)
-        if item_id not in self._asked_for and not is_free_request(changed, {}, self._opening.folder):
+        is_refused = self._asked_for.get(item_id) is False
+        if is_refused or (item_id not in self._asked_for and not is_free_request(changed, {}, self._opening.folder)):
             self._go_past(" ".join(changed.paths))
 
     def _on_unasked(self, command: str) -> None:
-        """End the turn if it had to ask before what it has run: a rule in the user's own settings may have let it."""
+        """End the turn if it needed a yes for what it has run: a rule in the user's own settings may have let it."""
         if not only_reads(command, self._opening.folder, self._opening.folder):
             self._go_past(command)
 

@@ -24,6 +24,7 @@ class Question(Struct, kw_only=True):
     asked: list[ApprovalAsked]
     thread: str
     turn: str
+    item: str = ""
     is_tool: bool = False
     """Whether it is asked in the way of MCP servers."""
     fields: dict[str, str] = {}
@@ -65,6 +66,7 @@ def question_from(
         asked=asked,
         thread=str(params.get("threadId") or ""),
         turn=str(params.get("turnId") or ""),
+        item=str(params.get("itemId")),
         is_tool=method == "mcpServer/elicitation/request",
         fields=fields,
         answers={},

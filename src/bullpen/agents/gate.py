@@ -23,7 +23,7 @@ def went_past(what: str) -> Failed:
     """Return how a turn ends in which a CLI has done something that it had to ask for."""
     return Failed(
         kind="permission_refused",
-        message=f"It did this without asking, so its turn was ended: {what}",
+        message=f"It did this without a yes, so its turn was ended: {what}",
         hint='Look at what it changed. Its own settings may allow that; with permissions = "ask" they must not. '
         "Remove them, or choose other permissions for this member.",
     )

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +57,7 @@ class Child:
         self.last_activity = monotonic()
         deeper = str(depth() + 1)
         env = {**env, process_tree.TURN_VARIABLE: self._turn_id, DEPTH_VARIABLE: deeper}
-        self._program, self._pipes = _started(argv, cwd, env, self._turn_id)
+        self._program, self._pipes = _started(argv, cwd, env, self._turn_id, is_dialogue=keep_stdin_open)
         self._exited = self._program.exited
         self._family = [pid for pid in (self.pid, self._program.guardian_pid) if pid is not None]
         self._streams: list[asyncio.Future[None]] = []
@@ -166,7 +167,7 @@ class Child:
                 del self._unsent[: os.write(pipe.fileno(), memoryview(self._unsent)[:PIPE_BYTES])]
         except BlockingIOError:
             return
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             self._unsent.clear()
         if not self._unsent and self._keeps_stdin_open:
             self._loop.remove_writer(pipe.fileno())
@@ -190,14 +191,14 @@ class Child:
 
 
 def _started(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], turn_id: str
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], turn_id: str, *, is_dialogue: bool
 ) -> tuple[GuardedProgram | PlainProgram, list[IO[bytes]]]:
     """Start a program with three pipes, and return our ends of them: to its input, from its output, from its errors."""
     with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours_if_it_fails:
         stdio: list[int] = []
         ours: list[IO[bytes]] = []
         for mode in ("wb", "rb", "rb"):
-            reading, writing = os.pipe()
+            reading, writing = _sockets() if is_dialogue and mode == "wb" else os.pipe()
             its_end, our_end = (reading, writing) if mode == "wb" else (writing, reading)
             theirs.callback(os.close, its_end)
             stdio.append(its_end)
@@ -210,6 +211,12 @@ def _started(
         )
         ours_if_it_fails.pop_all()
         return program, ours
+
+
+def _sockets() -> tuple[int, int]:
+    """Return the ends of a connection. Any other agent could open a pipe, in /proc, and answer there for people."""
+    one, other = socket.socketpair()
+    return one.detach(), other.detach()
 
 
 def _prepare(descriptor: int) -> None:

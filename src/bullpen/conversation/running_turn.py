@@ -96,7 +96,7 @@ class RunningTurn:
         """Why words may be missing in it."""
         self.ask: Ask = nobody
         """Answers what it asks."""
-        self.asks_no_more = "it was taken back"
+        self.asks_no_more = "it was over before an answer"
         """Why a question of it is closed that nobody has answered."""
         self.tell: Callable[[str], Awaitable[bool]] = _not_told
         """Gives it words while it works; says whether its model gets them in this turn."""

@@ -247,7 +247,7 @@ def test_what_a_rule_lets_run_all_the_same_ends_the_turn(tmp_path: Path) -> None
 
     assert not turn.of(ApprovalAsked)
     assert any("policy forb" in text for text in turn.requests[1].texts)
-    assert "It did this without asking, so its turn was ended: /bin/bash -lc 'touch a.txt'" in str(raised.value)
+    assert "It did this without a yes, so its turn was ended: /bin/bash -lc 'touch a.txt'" in str(raised.value)
 
 
 def test_words_reach_the_model_in_the_same_turn(tmp_path: Path) -> None:
