@@ -125,6 +125,8 @@ class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="notice"
 
 OR = " | "
 """Between the names of tools, if a CLI does not say about which of several it asks."""
+LEAVES_SANDBOX = "leaves its sandbox"
+"""The detail of a command that is to run without the CLI's own sandbox: no rule allows it."""
 
 
 class ApprovalAsked(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_asked", tag_field="event"):

@@ -21,7 +21,10 @@ from bullpen.approvals import Answer
 from bullpen.context import AssemblerInput
 from bullpen.errors import AgentTimedOut
 from bullpen.memory import SessionUse
+from bullpen.team.answer_scopes import may_hold_longer
+from bullpen.team.approval_rules import allowing
 from bullpen.turn_events import (
+    LEAVES_SANDBOX,
     ApprovalAsked,
     ApprovalOver,
     Event,
@@ -572,6 +575,20 @@ def test_what_it_does_without_a_question_ends_its_turn(item: Any, what: str, is_
     past = went_past(what) if what and not is_asked else None
     assert [sent["method"] for sent in taken(driver)] == (["turn/interrupt"] if past else [])
     assert ended(driver, "interrupted" if past else "completed")[-1] == (past or Finished(""))
+
+
+@pytest.mark.parametrize("more", [{"reason": "I need the network."}, {"additionalPermissions": {"network": True}}])
+def test_no_rule_lets_a_command_leave_its_sandbox(more: dict[str, Any]) -> None:
+    [plain] = asked(begun(), 0, "item/commandExecution/requestApproval", itemId="i", command="touch a", cwd="/x")
+    [wider] = asked(
+        begun(), 0, "item/commandExecution/requestApproval", itemId="i", command="touch a", cwd="/x", **more
+    )
+
+    assert isinstance(plain, ApprovalAsked)
+    assert isinstance(wider, ApprovalAsked)
+    assert (allowing(["touch"], plain), allowing(["touch"], wider)) == ("touch", "")
+    assert LEAVES_SANDBOX in wider.details
+    assert not may_hold_longer(wider)
 
 
 @pytest.mark.parametrize("answer", [None, Answer(verdict="no")])

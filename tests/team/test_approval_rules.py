@@ -160,7 +160,10 @@ def test_where_it_may_be_any_of_several_tools_one_is_enough_to_deny_and_all_are_
     assert allowing(["gh.*"], asked) == "gh.*"
 
 
-@pytest.mark.parametrize("details", [{"dangerouslyDisableSandbox": True}, {"stdin": "rm -rf /"}, {"host": "prod"}])
+@pytest.mark.parametrize(
+    "details",
+    [{"dangerouslyDisableSandbox": True}, {"leaves its sandbox": True}, {"stdin": "rm -rf /"}, {"host": "prod"}],
+)
 def test_no_rule_allows_a_command_with_more_to_it(details: dict[str, object]) -> None:
     asked = replace(command("pytest"), details=details)
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from bullpen.agents.codex_items import changes_in, paths_of
 from bullpen.agents.gate import is_free
 from bullpen.approvals import Answer
-from bullpen.turn_events import OR, ApprovalAsked
+from bullpen.turn_events import LEAVES_SANDBOX, OR, ApprovalAsked
 
 DECISIONS = {"yes": "accept", "no": "decline", "stop": "cancel"}
 """Never acceptForSession, and no amendments: those hold for longer, and some are written to disk."""
@@ -91,12 +91,15 @@ def _changes(params: dict[str, Any], items: Mapping[str, Item]) -> list[dict[str
 
 def _command(question: str, params: dict[str, Any]) -> ApprovalAsked:
     network = params.get("networkApprovalContext")
+    # With a reason it asks for more than to run the command: without its sandbox, or again after that has failed.
+    more = {LEAVES_SANDBOX: params.get("additionalPermissions") or True}
+    has_more = params.get("reason") is not None or params.get("additionalPermissions") is not None
     return ApprovalAsked(
         id=question,
         kind="network" if isinstance(network, dict) else "command",
         tool=str(network.get("host")) if isinstance(network, dict) else "shell",
         command=str(params.get("command") or ""),
-        details=network if isinstance(network, dict) else {},
+        details=network if isinstance(network, dict) else more if has_more else {},
         folder=str(params.get("cwd") or ""),
         why=str(params.get("reason") or ""),
     )

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from bullpen.team.risky_options import has_limits, is_risky, without_globals
-from bullpen.turn_events import OR, ApprovalAsked
+from bullpen.turn_events import LEAVES_SANDBOX, OR, ApprovalAsked
 
 SHELLS = frozenset({"bash", "dash", "sh", "zsh"})
 SHELL_FOLDERS = frozenset({"", "/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"})
@@ -25,7 +25,7 @@ SHELL_OPTIONS = frozenset({"-c", "-lc", "-cl"})
 LONGEST_COMMAND = 10_000
 HARMLESS = frozenset({"description", "is_background", "run_in_background", "timeout", "title"})
 """What may be said besides a command that a rule allows: nothing that makes it another one, or runs it elsewhere."""
-MORE_THAN_ASKED = frozenset({"dangerouslyDisableSandbox", "grantRoot"})
+MORE_THAN_ASKED = frozenset({"dangerouslyDisableSandbox", "grantRoot", LEAVES_SANDBOX})
 """What widens what an agent may do from then on."""
 # Also in quotes: which of them a shell reads there depends on the quotes.
 _READ_BY_SHELLS = re.compile(r"[`$;&|<>\\(){}!\r\n\0]")

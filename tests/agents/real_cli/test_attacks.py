@@ -17,9 +17,10 @@ from tests.agents.real_cli.turn import Turn, run, write_call
 
 from bullpen.agents import Permission, agent_spec
 from bullpen.approvals import Answer
+from bullpen.team.approval_rules import allowing
 from bullpen.testing.models import Reply as Scripted
 from bullpen.testing.models import ToolCall
-from bullpen.turn_events import ApprovalAsked, ToolFinished, ToolStarted
+from bullpen.turn_events import LEAVES_SANDBOX, ApprovalAsked, ToolFinished, ToolStarted
 
 YES = Answer(verdict="yes")
 AT_ONCE = 20
@@ -187,6 +188,19 @@ def test_a_command_in_another_folder_is_known_as_such(cli: str, tmp_path: Path) 
     run(turn.attack([call, replace(call, arguments=elsewhere)]))
 
     assert [asked.elsewhere for asked in turn.of(ApprovalAsked)] == [False, True]
+
+
+@pytest.mark.needs("codex")
+def test_codex_says_that_a_command_is_to_leave_its_sandbox(tmp_path: Path) -> None:
+    turn = Attacked("codex", tmp_path)
+    [call] = _calls("codex", ["touch made0"])
+    assert isinstance(call.arguments, dict)
+    wider = {**call.arguments, "sandbox_permissions": "require_escalated", "justification": "x"}
+
+    run(turn.attack([call, replace(call, arguments=wider)]))
+
+    assert [LEAVES_SANDBOX in asked.details for asked in turn.of(ApprovalAsked)] == [False, True]
+    assert [allowing(["touch"], asked) for asked in turn.of(ApprovalAsked)] == ["touch", ""]
 
 
 WORKTREES = {
