@@ -141,8 +141,8 @@ MISTAKES = {
     ),
     "words do not matter beside a marker": (
         "bullpen.routing.reviews",
-        "    words = verdict_in_words(text)\n    if words",
-        '    words, verdict = None, "changes"\n    if words',
+        "    if any(verdict_in_words(one) not in (None, verdict) for one in readings(text)):",
+        '    verdict = "changes"\n    if not text:',
         "verdicts",
         "this approves: .*不批准",
     ),

@@ -303,7 +303,7 @@ BESIDE = [
     "👎 不行",
 ]
 """Paragraphs that refuse, or set a condition."""
-ENDINGS = ["{}\n[VERDICT: approve]", "{}\n\n**[VERDICT: approve]**\n", "Thanks.\n\n{}\n\n[VERDICT: 通过]"]
+ENDINGS = ["{}\n[VERDICT: approve]", "{}\n\n[VERDICT: approve]\n", "Thanks.\n\n{}\n\n[VERDICT: 通过]"]
 HONEST = [
     "Looks good. All tests pass.",
     "LGTM",
@@ -497,7 +497,7 @@ def test_a_request_for_changes_may_come_with_conditions(words: str) -> None:
 
 def test_an_honest_approval_approves_at_once() -> None:
     assert len(HONEST) >= 60
-    endings = ["{}\n[VERDICT: approve]", "{}\n\n[VERDICT: approve]\n", "Hello.\n\n{}\n\n**[VERDICT: 通过]**"]
+    endings = ["{}\n[VERDICT: approve]", "{}\n\n[VERDICT: approve]\n", "Hello.\n\n{}\n\n[VERDICT: 通过]"]
     texts = [ending.format(words) for ending, words in product(endings, HONEST)]
 
     assert [text for text in texts if verdict(text) != "approve"] == []
@@ -529,7 +529,7 @@ def test_people_and_the_reviewer_read_why_a_verdict_does_not_count(text: str, wh
     [
         "[VERDICT: approve]",
         "Fine.\n[VERDICT: approve]",
-        "I read the whole diff and ran the tests.\n\n**[VERDICT: approve]**\n",
+        "I read the whole diff and ran the tests.\n\n[VERDICT: approve]\n",
         "The parser handles empty input now.\n\n[VERDICT: approve]\n[NEXT: max]\n",
         "没有问题。\n［VERDICT: 通过］",
         "LGTM\r\n[VERDICT: approve]\r\n",
@@ -584,7 +584,52 @@ def test_a_quoted_or_listed_marker_and_one_against_the_words_is_not_clear(text: 
 
 
 @pytest.mark.parametrize(
-    "text", ["> x\n\n[VERDICT: approve]", "好。\n**［VERDICT：approve］**", "_[VERDICT: approve]_"]
+    "text", ["> x\n\n[VERDICT: approve]", "好。\n［VERDICT：approve］", "| a |\n|---|\n\n[VERDICT: approve]"]
 )
 def test_a_marker_in_a_paragraph_of_its_own_counts(text: str) -> None:
     assert verdict_of(text, read_markers(text)) == "approve"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            "必须回退",
+            "我不认可",
+            "这代码没法用",
+            "改完我再看",
+            "以下标记无效",
+            "請先修正第 3 行",
+            "測試沒過，不能合併。",
+        ),
+        *("max, fix the empty list.", "There is a SQL injection on line 3 that has to go first."),
+        *(
+            "Over my dead body.",
+            "No way.",
+            "ＲＥＪＥＣＴ",
+            "R\u200bejected",
+            "do n\xadot merge",
+            "I c\u0430nnot approve this.",
+        ),
+        "\u03bfver my de\u0430d body",
+    ],
+)
+def test_a_refusal_in_other_words_or_other_letters_is_one(words: str) -> None:
+    assert verdict(f"{words}\n\n[VERDICT: approve]") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("**[VERDICT: approve]**", "_[VERDICT: approve]_", "好。\n**［VERDICT：approve］**"),
+        *("<details>\n[VERDICT: approve]", "<details>\n\n[VERDICT: approve]", "<DEL>\n[VERDICT: approve]\n</DEL>"),
+        *("| a |\n|---|\n[VERDICT: approve]", "a | b\n--- | ---\n[VERDICT: approve]"),
+    ],
+)
+def test_a_marker_that_a_page_would_hide_or_show_as_something_else_is_not_clear(text: str) -> None:
+    assert verdict_of(text, read_markers(text)) is None
+
+
+def test_a_closed_element_hides_nothing_after_it_and_changes_may_be_bold() -> None:
+    assert verdict("<details>\nLog\n</details>\n\n[VERDICT: approve]") == "approve"
+    assert verdict("Please add a test.\n\n**[VERDICT: changes]**") == "changes"

@@ -1,5 +1,6 @@
 """Reviews: what one agent does and another one reviews, round by round, until it approves. Plain data."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -10,6 +11,7 @@ from bullpen.markers.code import hide_code
 from bullpen.markers.grammar import Markers, Verdict, read_markers
 from bullpen.markers.stripping import strip_all_markers
 from bullpen.routing.verdict_doubts import against_approval
+from bullpen.routing.verdict_readings import readings
 from bullpen.routing.verdict_words import verdict_in_words
 from bullpen.text.clean import INVISIBLE, one_line
 
@@ -24,6 +26,10 @@ EMPHASIS = "*_ \t\r"
 CODE = ("    ", "\t")
 """What a line of code begins with."""
 BLANK = " \t\r"
+_TAG = re.compile(r"^[ \t]*<([a-z][a-z0-9-]*)", re.MULTILINE)
+NEVER_CLOSED = frozenset({"br", "hr", "img", "li", "p"})
+"""Elements of HTML within which a line is not."""
+_TABLE_HEAD = re.compile(r"[ \t|:+-]*-[ \t|:+-]*\r?")
 OPEN_QUOTES = (("<!--", "-->"), ("“", "”"), ("「", "」"), ("『", "』"), ("<blockquote", "</blockquote"))
 """What opens a quote or a comment, and what closes it."""
 
@@ -165,10 +171,9 @@ def why_unclear(text: str, markers: Markers) -> str:
         return "the verdict is not a line of its own at its end"
     if any(one != verdict for one in markers.verdicts):
         return "it has several verdicts that differ"
-    words = verdict_in_words(text)
-    if words not in (None, verdict):
+    if any(verdict_in_words(one) not in (None, verdict) for one in readings(text)):
         return "its words say the opposite of its verdict"
-    return against_approval(text) if verdict == "approve" else ""
+    return next(filter(None, map(against_approval, readings(text))), "") if verdict == "approve" else ""
 
 
 def _verdict_at_the_end(text: str, markers: Markers) -> Verdict | None:
@@ -181,20 +186,27 @@ def _verdict_at_the_end(text: str, markers: Markers) -> Verdict | None:
     around = (text[start : last.start], behind)
     # An item of a list may be one of several, and a line right below a quote belongs to it.
     is_item = bool(around[0].strip()) and around[0][-1:].isspace()
-    is_alone = not "".join(around).strip(EMPHASIS) and not around[0].startswith(CODE) and not is_item
+    # Bold, it may be a quote of what was asked for; a yes must be plain.
+    around_it = BLANK if markers.verdicts[-1] == "approve" else EMPHASIS
+    is_alone = not "".join(around).strip(around_it) and not around[0].startswith(CODE) and not is_item
     is_alone = is_alone and not _is_in_quote(text[:start])
     return markers.verdicts[-1] if is_alone and not strip_all_markers(after).strip() else None
 
 
 def _is_in_quote(before: str) -> bool:
-    """Return whether the paragraph that a line continues has begun as a quote, or one before it is still open."""
-    for line in reversed(before.split("\n")[:-1]):
+    """Return whether the paragraph that a line continues has begun as a quote or table, or one before is still open."""
+    lines = before.split("\n")[:-1]
+    if lines and "|" in lines[-1] and _TABLE_HEAD.fullmatch(lines[-1]):
+        return True
+    for line in reversed(lines):
         if not line.strip(BLANK):
             break
         if line.lstrip(BLANK + INVISIBLE).startswith((">", "＞")):
             return True
-    visible = hide_code(before)
-    return any(visible.rfind(opens) > visible.rfind(closes) for opens, closes in OPEN_QUOTES)
+    lower = hide_code(before).lower()
+    tags = {*_TAG.findall(lower)} - NEVER_CLOSED
+    pairs = [(f"<{tag}", f"</{tag}") for tag in tags]
+    return any(lower.rfind(opens) > lower.rfind(closes) for opens, closes in (*OPEN_QUOTES, *pairs))
 
 
 def judged(one: Review, reply: str, text: str, verdict: Verdict | None) -> Review:

@@ -27,7 +27,7 @@ _FIXED = (
     "added|addressed|adjusted|changed|cleaned up|corrected|covered|deleted|documented|fixed|handled|moved|removed|"
     "renamed|replaced|resolved|restored|reverted|reworked|rewritten|simplified|split|tested|updated"
 )
-_FIX_ZH = "修改|修复|修正|改|调整|补充|补上|重写|删除|删掉|去掉|添加|加上|处理|解决|完善|返工"
+_FIX_ZH = "修改|修复|修正|改|回退|回滚|撤销|撤回|调整|补充|补上|重写|删除|删掉|去掉|添加|加上|处理|解决|完善|返工"
 
 _APPROVES = (
     r"\blgtm\b|\bship it\b|(?<!\w)\+1(?!\d)|\blooks? (?:very |really |pretty )?(?:good|great|fine)\b"
@@ -47,7 +47,7 @@ _APPROVES = (
 _ASKS_FOR_CHANGES = (
     rf"\b(?:please|pls|kindly|you (?:must|need to|have to|should)|must|needs? to|has to|have to|should)"
     rf"(?: also| still| then| first| just)? (?:be )?(?:{_FIX}|{_FIXED})\b"
-    rf"|^(?:\W*\d+[.)])?\W*(?:{_FIX})\b(?! (?:is|was|looks|has)\b)"
+    rf"|^(?:\W*\d+[.)])?\W*(?:\w+, (?:please )?)?(?:{_FIX})\b(?! (?:is|was|looks|has)\b)"
     r"|\bneeds? (?:\w+ )?(?:work|changes|fixing|fixes|a fix|another (?:round|look|pass))\b"
     r"|\bchanges (?:are |were )?(?:requested|required|needed|necessary)\b|\brequest(?:ing|ed)? (?:some )?changes\b"
     r"|\bverdict\W+(?:is )?changes\b"
@@ -90,7 +90,8 @@ _OPENS_DOUBT = (
 )
 _DEFECT = (
     r"\b(?:bugs?|broken|breaks?|crash(?:es|ed)?|fails?|failed|failing|missing|wrong|incorrect|vulnerab\w+|insecure|"
-    r"leaks?|regressions?|typos?|security (?:hole|issue|problem)s?|problems?|mistakes?)\b"
+    r"leaks?|regressions?|injections?|data loss|overflows?|"
+    r"backdoors?|typos?|security (?:hole|issue|problem)s?|problems?|mistakes?)\b"
     r"|有(?:个|一个|些|一些)?(?:问题|错误|漏洞)|缺少|失败|出错|崩溃"
 )
 _NO_DEFECT = (
