@@ -14,6 +14,7 @@ from bullpen.conversation.events import LeftByUndo
 from bullpen.conversation.file_history import FileChoice
 from bullpen.conversation.undo_rules import left_by_undo
 from bullpen.database import Database, open_database
+from bullpen.errors import NothingToUndo
 from bullpen.file_changes import ChangeRecord
 from bullpen.terminal.tables import safe_line
 from bullpen.view.changes import record_words
@@ -68,7 +69,12 @@ def _meant(choice: FileChoice, options: argparse.Namespace, database: Database) 
 
 def _wants_all(records: Sequence[ChangeRecord], turn_id: str | None) -> bool:
     """Return whether to take back what a person perhaps changed: asked at a terminal; else say how to do it."""
-    if (found := left_by_undo(records, turn_id)) is None:
+    try:
+        found = left_by_undo(records, turn_id)
+    except NothingToUndo:
+        # That is said once the conversation is ours, and what a dead process left in it has been ended.
+        found = None
+    if found is None:
         return False
     turn, left = found
     question = LeftByUndo.of(turn, left).text
