@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from bullpen.app import open_team
 from bullpen.approvals import Answer
@@ -20,6 +21,7 @@ from bullpen.cli.plain.typed_line import ChatLines
 from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Asked
 from bullpen.errors import NothingAsked
+from bullpen.routing.asks import OpenAsk
 from bullpen.terminal.colors import Colours
 from bullpen.terminal.page import StreamPage
 from bullpen.testing.clock import ManualClock
@@ -29,6 +31,7 @@ from bullpen.tui.app import BullpenApp
 from bullpen.tui.chat import ChatScreen
 from bullpen.turn_events import ApprovalAsked
 from bullpen.view.choices import Decision
+from bullpen.view.entered import entered
 from bullpen.view.shown_cards import SETTLED_SECONDS, ShownCards
 from bullpen.view.state import conversation_view
 
@@ -211,6 +214,25 @@ def test_the_line_is_what_enter_does(door: str, count: int, team: Path, monkeypa
     assert found["no, use the test database"][1] == ["asks ada"]
     answers = {0: [], 1: ["answers turn 3: yes once"], 2: []}[count]
     assert found["y"][1] == found["/yes"][1] == answers or (count == 0 and found["y"][1] == ["asks ada"])
+
+
+def test_a_digit_answers_no_question_that_another_one_hides(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with open_team(team, db=team.parent / "c.db") as conversation:
+            Desk(conversation, monkeypatch, ASKS[1:])
+            ask = OpenAsk(member="max", words="?", choices=("Euros", "Dollars", "Yen", "Francs"), at=0)
+            progress = replace(conversation.progress, asks={"2": ask})
+            monkeypatch.setattr(Conversation, "progress", property(lambda _: progress))
+            first, hidden = conversation_view(conversation).decisions
+            for digit, typed in (("2", "/yes conversation or /yes 2 Dollars"), ("4", "/yes or /yes 2 Francs")):
+                # The first one has only just come: it was not there when the line was begun.
+                for seen in ([hidden], [first, hidden]):
+                    line = entered(conversation, digit, seen).line
+                    assert line == f"Several things wait for you. Which one do you mean: {typed}?"
+            conversation.approvals.open.clear()
+            assert entered(conversation, "2", [hidden]).line == "answers max: Dollars (?)"
+
+    asyncio.run(play())
 
 
 def test_a_digit_answers_only_what_has_been_there_for_half_a_second(clock: ManualClock) -> None:

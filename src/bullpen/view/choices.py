@@ -139,14 +139,18 @@ def with_keys(decision: Decision) -> Decision:
 
 
 def with_key(text: str, decisions: Sequence[Decision]) -> Choice | None:
-    """Return the answer that a person chooses with a digit; None if no answer has that key now."""
+    """Return the answer that a person chooses with a digit; None if no answer has that key now.
+
+    The most urgent decision comes first: many doors show no other, so a digit that passes it over is refused.
+    """
     word = text.strip()
     meant = [one for one in decisions if word.isdecimal() and word in [choice.key for choice in one.choices]]
     # An agent that asks is waiting: its question comes first.
     meant = [one for one in meant if one.kind == "question"] or meant
     found = [choice for one in meant for choice in one.choices if choice.key == word]
-    if len(found) > 1:
-        typed = " or ".join(choice.typed for choice in found)
+    passed_over = decisions[0].choices[:1] if meant and decisions[0] not in meant else ()
+    if len(found) > 1 or passed_over:
+        typed = " or ".join(choice.typed for choice in (*passed_over, *found))
         raise BullpenError(f"Several things wait for you. Which one do you mean: {typed}?")
     return found[0] if found else None
 

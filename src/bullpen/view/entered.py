@@ -84,15 +84,23 @@ def chosen(choice: Choice, card: Decision) -> Entered:
 def _choice(conversation: Conversation, text: str, shown: Sequence[Decision]) -> Choice | None:
     """Return the answer that was typed as the key or the word for it, if it was."""
     word = text.strip().casefold()
-    if (choice := with_key(word, shown)) is not None or word not in (*YES_WORDS, *NO_WORDS):
+    now = conversation_view(conversation).decisions
+    if (choice := _with_digit(word, shown, now)) is not None or word not in (*YES_WORDS, *NO_WORDS):
         return choice
     if any(card.is_about_doing for card in shown):
         return None
-    now = conversation_view(conversation).decisions
     keys = {card.key for card in shown}
     if any(card.kind in ("allow", "programs") and card.key not in keys for card in now) and not shown:
         raise BullpenError(JUST_CAME)
     return _meant(word, [card for card in now if card.key in keys])
+
+
+def _with_digit(word: str, shown: Sequence[Decision], now: Sequence[Decision]) -> Choice | None:
+    """Return the answer with this digit. A question that came meanwhile may be the one on the screen: it counts, too."""
+    choice, keys = with_key(word, shown), {card.key for card in now}
+    if choice is not None and any(choice in card.choices and card.key in keys for card in shown):
+        with_key(word, [*(card for card in shown if card.key not in keys), *now])
+    return choice
 
 
 def _as_command(conversation: Conversation, text: str, shown: Sequence[Decision]) -> str:
