@@ -752,8 +752,8 @@ PLANTED: tuple[Planted, ...] = (
     Planted(
         "a digit is a message on the screen",
         "tui/composer.py",
-        "if not self.text and (choice := self.cards.choice(",
-        "if self.text and (choice := self.cards.choice(",
+        "choice = None if self.text else self.cards.choice(",
+        "choice = None if not self.text else self.cards.choice(",
         ("tui/*questions*", "view/*entered*"),
         "number or digit or types",
     ),

@@ -3,7 +3,7 @@
 import pytest
 from tests.conversation.stage import Stage, tell
 
-from bullpen.view.addressees import LONGEST, addressees
+from bullpen.view.addressees import LONGEST, Addressees, addressees
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,11 @@ async def test_who_will_be_asked(stage: Stage, text: str, line: str | None) -> N
         found = addressees(conversation, text, "kim")
 
         assert (None if found is None else found.line) == line
+
+
+def test_a_line_that_is_cut_loses_its_reason_first() -> None:
+    found = Addressees(steps=(("max",),), reason="max leads the team.", queued="max waits for your answer")
+    assert found.line == "→ max · max waits for your answer (max leads the team.)"
 
 
 async def test_it_is_who_is_asked_then(stage: Stage) -> None:

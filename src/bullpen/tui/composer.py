@@ -14,7 +14,7 @@ from bullpen.tui.text import one_line, shown
 from bullpen.view.choices import STOP, Choice, Decision
 from bullpen.view.commands import Command
 from bullpen.view.completion import Option, options_for
-from bullpen.view.shown_cards import ShownCards
+from bullpen.view.shown_cards import TOO_EARLY, ShownCards
 
 MOST_HISTORY = 500
 
@@ -118,8 +118,10 @@ class Composer(TextArea):
         """Do what a key says before the next key is looked at: a binding would wait for the whole screen."""
         self._begin()
         key = STOP if event.key == "escape" else event.character or ""
-        if not self.text and (choice := self.cards.choice(key, age=monotonic() - event.time)) and self.cards.first:
-            self._choose(choice, self.cards.first)
+        choice = None if self.text else self.cards.choice(key, age=monotonic() - event.time)
+        if choice is not None and self.cards.first is not None:
+            if choice != TOO_EARLY:
+                self._choose(choice, self.cards.first)
             event.stop()
             event.prevent_default()
             return

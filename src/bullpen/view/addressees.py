@@ -39,15 +39,16 @@ class Addressees(Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The same in a line: "→ sarah & lee, then max"."""
+        """The same in a line: "→ sarah & lee, then max". Where it is cut, the reason goes first."""
         between = " | " if self.is_best_of else " & "
         names = ", then ".join(between.join(step) for step in self.steps) or "nobody."
         if self.is_best_of:
             names += f", each apart; {self.judge or 'you'} pick{'s' if self.judge else ''}"
         if self.is_blind:
             names += ", who is not told whose reply is whose"
-        queued = self.queued and f"· {self.queued}"
-        return " ".join(filter(None, [f"→ {names}", self.reason and f"({self.reason})", *self.problems, queued]))
+        reason = self.reason and f"({self.reason})"
+        rest = [*self.problems, f"· {self.queued}", reason] if self.queued else [reason, *self.problems]
+        return " ".join(filter(None, [f"→ {names}", *rest]))
 
 
 def addressees(conversation: Conversation, text: str, sender: str | None = None) -> Addressees | None:

@@ -96,7 +96,7 @@ def _choice(conversation: Conversation, text: str, shown: Sequence[Decision]) ->
 
 
 def _with_digit(word: str, shown: Sequence[Decision], now: Sequence[Decision]) -> Choice | None:
-    """Return the answer with this digit. A question that came meanwhile may be the one on the screen: it counts, too."""
+    """Return the answer with this digit. What came meanwhile counts, too: it may be the one on the screen."""
     choice, keys = with_key(word, shown), {card.key for card in now}
     if choice is not None and any(choice in card.choices and card.key in keys for card in shown):
         with_key(word, [*(card for card in shown if card.key not in keys), *now])

@@ -1,12 +1,16 @@
 """ShownCards: the decisions that a person has had before their eyes for long enough to mean one of them."""
 
 from collections.abc import Sequence
+from typing import Final, Literal
 
 from bullpen.clock import monotonic
 from bullpen.view.choices import Choice, Decision
 
 SETTLED_SECONDS = 0.5
 """A key that comes sooner was meant for what was there before."""
+TooEarly = Literal["too early"]
+TOO_EARLY: Final = "too early"
+"""Of a digit that comes sooner: it neither answers nor writes, for a draft would take the digits from the card."""
 
 
 class ShownCards:
@@ -49,10 +53,12 @@ class ShownCards:
         now = monotonic()
         return tuple(card for card in self._cards if now - self._since[_same(card)] >= SETTLED_SECONDS)
 
-    def choice(self, key: str, *, age: float = 0.0) -> Choice | None:
+    def choice(self, key: str, *, age: float = 0.0) -> Choice | TooEarly | None:
         """Return the answer that a key chooses that was pressed `age` seconds ago; None: it writes, as any other."""
-        if self.first is None or not self._is_settled(age):
+        if self.first is None:
             return None
+        if not self._is_settled(age):
+            return TOO_EARLY if key.isdecimal() and self.first.keys else None
         return next((choice for choice in self.first.choices if choice.key and choice.key == key), None)
 
 

@@ -32,7 +32,7 @@ from bullpen.view.activity import ACTIVITIES
 from bullpen.view.attention import attention
 from bullpen.view.choices import STOP, Choice, Decision
 from bullpen.view.completion import names_of, options_for
-from bullpen.view.shown_cards import SETTLED_SECONDS, ShownCards
+from bullpen.view.shown_cards import SETTLED_SECONDS, TOO_EARLY, ShownCards
 from bullpen.view.state import conversation_view
 
 TWICE_SECONDS = 2.0
@@ -157,7 +157,8 @@ class TerminalChat:
         if not self._editor.text:
             self._begun = self._cards.settled
             if (choice := self._cards.choice(_card_key(key))) and (card := self._cards.first):
-                self._choose(choice, card)
+                if choice != TOO_EARLY:
+                    self._choose(choice, card)
                 return
         if (text := self._editor.press(key)) is not None:
             begun = self._begun
