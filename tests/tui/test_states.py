@@ -2,7 +2,7 @@
 
 from tests.tui.stage import Scene, Script, Stage
 
-from bullpen.tui.composer import Composer
+from bullpen.tui.composer import Composer, SuggestionList
 from bullpen.tui.key_line import KeyLine
 from bullpen.tui.message import MessageView
 from bullpen.tui.note_line import NoteLine
@@ -105,6 +105,35 @@ def test_the_composer_is_there_however_little_room_there_is(stage: Stage) -> Non
         await scene.sees("! There is nothing to undo")
         lowest = scene.app.screen.query_one(KeyLine).region
         assert scene.app.screen.query_one(Composer).region.bottom <= lowest.y == 13
+
+    stage.play(story, size=(45, 14))
+
+
+def test_a_long_question_leaves_the_composer_where_it_is(stage: Stage) -> None:
+    command = "rm -rf build && python3 -m pytest -q tests/test_prices.py --maxfail=1 --durations=10 -p no:cacheprovider"
+    stage.agent("max", [{"ask": f"{command} --tb=short && echo done > build/result.txt"}], more='permissions = "ask"')
+
+    async def story(scene: Scene) -> None:
+        def is_whole() -> None:
+            screen = scene.app.screen
+            assert screen.query_one(Composer).region.bottom == screen.query_one(KeyLine).region.y == 13, scene.text
+            assert (screen.query_one(Composer).region.height, screen.max_scroll_y) == (3, 0)
+
+        await scene.say("Go.")
+        await scene.sees("1 Yes", "2 Yes, for exactly this from now on", "3 No, and say why", "esc stop", "rm -rf build")
+        is_whole()
+        scene.app.screen.query_one("#asked").scroll_end(animate=False)
+        await scene.sees("build/result.txt")
+        await scene.type("/")
+        await scene.until(lambda: scene.app.screen.query_one(SuggestionList).display)
+        is_whole()
+        await scene.press("backspace")
+        await scene.say("/undo 99999 with more words than there is room for in two lines of a small screen")
+        await scene.sees("! ", "…", "1 Yes", "esc stop")
+        is_whole()
+        scene.app.screen.query_one(Composer).load_text("")
+        await scene.press("1")
+        await scene.sees("kim said yes to max: rm -rf", "…")
 
     stage.play(story, size=(45, 14))
 

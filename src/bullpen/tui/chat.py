@@ -105,11 +105,19 @@ class ChatScreen(Screen[None]):
     ChatScreen FooterKey { margin: 0 2 0 0; }
     ChatScreen.-narrow FooterKey { margin: 0 1 0 0; }
     ChatScreen.-narrow #transcript { padding: 0 1; }
-    /* The composer and the question above it are always there. */
+    /* The composer and the question above it are always there: in 14 lines, both with a note or suggestions. */
     ChatScreen.-short RunningHeads { max-height: 1; }
     ChatScreen.-short.with-note RunningHeads { display: none; }
+    ChatScreen.-short NoticeBar { max-height: 7; }
     ChatScreen.-short.with-note NoticeBar { max-height: 6; }
+    ChatScreen.-short.with-suggestions NoticeBar { max-height: 1; }
+    ChatScreen.-short #asked { max-height: 2; scrollbar-size-vertical: 1; }
+    ChatScreen.-short.with-note #asked { max-height: 1; }
+    ChatScreen.-short #choices { max-height: 3; overflow-y: auto; scrollbar-size-vertical: 1; }
     ChatScreen.-short NoteLine { max-height: 2; }
+    ChatScreen.-short SuggestionList { max-height: 5; }
+    ChatScreen.-short Composer { max-height: 5; }
+    ChatScreen.-short.with-card Composer { max-height: 3; }
     """
 
     class Left(Message):

@@ -288,6 +288,7 @@ class SuggestionList(Static):
     def show(self, options: list[Option], selected: int) -> None:
         """Show suggestions, or nothing."""
         self.display = bool(options)
+        self.screen.set_class(bool(options), "with-suggestions")
         width = max((len(option.label) for option in options), default=0)
         lines = [
             Content.assemble(

@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import Iterable
 from itertools import count
 
-from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from bullpen.text.numbers import counted
-from bullpen.tui.text import one_line, shown
+from bullpen.tui.text import lines_of, one_line, shown
 from bullpen.view.choices import Choice, Decision
 
-MOST_LINES = 6
+MOST_LINES, MOST_LINES_WHERE_SHORT = 6, 2
 AROUND_LABEL, BETWEEN = 4, 2
 """Columns that a button has besides its label, and between two."""
 
@@ -67,6 +66,7 @@ class NoticeBar(Vertical):
             return
         self._decisions = decisions
         self.display = bool(decisions)
+        self.screen.set_class(bool(decisions), "with-card")
         if not decisions:
             return
         self.set_class(decisions[0].is_failure, "failure")
@@ -84,7 +84,8 @@ class NoticeBar(Vertical):
     def _show_text(self) -> None:
         if self.decision is not None:
             width = self.content_size.width or self.app.size.width
-            self._text.update(_text(self.decision.text, others=len(self._decisions) - 1, width=width))
+            most = MOST_LINES_WHERE_SHORT if self.screen.has_class("-short") else MOST_LINES
+            self._text.update(_text(self.decision.text, len(self._decisions) - 1, width, most))
 
     async def _arrange(self) -> None:
         async with self._changing:
@@ -113,15 +114,14 @@ def _rows(choices: Iterable[Choice], width: int) -> list[list[Choice]]:
     return rows
 
 
-def _text(text: str, others: int, width: int) -> Content:
+def _text(text: str, others: int, width: int, most_lines: int) -> Content:
     """Return what it is about; of a long text the beginning and the end, which says what to do."""
     more = f" ({counted(others, 'more decision')})" if others else ""
-    room = (MOST_LINES - 1) * width - len(more)
     said = shown(text)
-    if cell_len(said) > room or said.count("\n") >= MOST_LINES:
-        said = " ".join(said.split())
-        half = room // 2 - 3 if said.isascii() else room // 4 - 3
-        said = f"{said[:half]} … {said[-half:]}" if len(said) > 2 * half else said
+    words, half = " ".join(said.split()), min(len(said), most_lines * width) // 2
+    while lines_of(said + more, width) > most_lines and half > 1:
+        half -= 1
+        said = f"{words[:half]} … {words[-half:]}"
     return Content.assemble(said, (more, "dim"))
 
 

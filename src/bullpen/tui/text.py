@@ -5,6 +5,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 from rich.cells import cell_len
+from textual.content import Content
 
 from bullpen.text.safe import printable
 
@@ -38,6 +39,19 @@ def one_line(text: str, most: int = 80) -> str:
     """Return the beginning of a text on one line."""
     words = " ".join(shown(text[: 4 * most]).split())
     return words if len(words) <= most and len(text) <= 4 * most else f"{words[: most - 1]}…"
+
+
+def lines_of(text: str, width: int) -> int:
+    """Return how many lines a text takes where they are this wide."""
+    return len(Content(text).wrap(width))
+
+
+def cut_to_lines(text: str, width: int, most: int) -> str:
+    """Return the beginning of a text, in at most so many lines; what is cut ends in "…"."""
+    said, room = shown(text), most * width
+    while lines_of(said, width) > most and room > 1:
+        said, room = one_line(text, room), room - 1
+    return said
 
 
 def reading_seconds(text: str) -> float:
