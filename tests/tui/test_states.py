@@ -1,5 +1,6 @@
 """What works, waits or has failed looks the same in the bar, among the members and beside the turn."""
 
+import pytest
 from tests.tui.stage import Scene, Script, Stage
 
 from bullpen.tui.composer import Composer, SuggestionList
@@ -12,6 +13,7 @@ from bullpen.tui.step_folds import StepFold
 from bullpen.tui.transcript import Transcript
 from bullpen.tui.turn import MOST_FOLDS, TurnView
 
+EDITS = 'permissions = "edit"\n'
 HANGING: Script = [{"say": "Let me think about it. "}, {"hang": True}]
 
 
@@ -120,7 +122,9 @@ def test_a_long_question_leaves_the_composer_where_it_is(stage: Stage) -> None:
             assert (screen.query_one(Composer).region.height, screen.max_scroll_y) == (3, 0)
 
         await scene.say("Go.")
-        await scene.sees("1 Yes", "2 Yes, for exactly this from now on", "3 No, and say why", "esc stop", "rm -rf build")
+        await scene.sees(
+            "1 Yes", "2 Yes, for exactly this from now on", "3 No, and say why", "esc stop", "rm -rf build"
+        )
         is_whole()
         scene.app.screen.query_one("#asked").scroll_end(animate=False)
         await scene.sees("build/result.txt")
@@ -136,6 +140,27 @@ def test_a_long_question_leaves_the_composer_where_it_is(stage: Stage) -> None:
         await scene.sees("kim said yes to max: rm -rf", "…")
 
     stage.play(story, size=(45, 14))
+
+
+@pytest.mark.parametrize("size", [(45, 14), (80, 24)])
+def test_a_narrow_screen_says_why_what_was_said_does_not_begin(stage: Stage, size: tuple[int, int]) -> None:
+    stage.agent("kai", HANGING, cli="codex", more=EDITS)
+    stage.agent("max", [{"say": "Done."}], more=EDITS)
+
+    async def story(scene: Scene) -> None:
+        await scene.say("@kai go")
+        await scene.sees("● working")
+        await scene.say("@max a")
+        await scene.sees("max waits for kai: both may edit")
+        await scene.say("@max b")
+        await scene.sees("+2", "max waits for kai: both may edit")
+        await scene.press("x")
+        assert "max waits" not in scene.text
+        await scene.press("backspace", "f2")
+        line = str(scene.app.screen.query_one(Composer).border_subtitle)
+        assert line == "", "the panel says it"
+
+    stage.play(story, size=size)
 
 
 def test_a_verdict_is_a_chip_on_its_message(stage: Stage) -> None:

@@ -48,6 +48,7 @@ from bullpen.view.commands import ACTIONS, Command, Typed, is_command_line, read
 from bullpen.view.completion import names_of
 from bullpen.view.entered import JUST_CAME, Entered, entered
 from bullpen.view.listing import conversations_beside
+from bullpen.view.status_lines import why_last_waits
 
 if TYPE_CHECKING:
     from bullpen.tui.changes_screen import ChangesScreen
@@ -283,6 +284,7 @@ class ChatScreen(Screen[None]):
     def action_panel(self) -> None:
         """Show or hide the members and the queue."""
         self.toggle_class("with-panel" if self.has_class("-narrow") else "without-panel")
+        self.call_after_refresh(self.show_enter)
 
     def action_queue(self) -> None:
         """Go to the queue."""
@@ -530,7 +532,13 @@ class ChatScreen(Screen[None]):
         within = focused.ancestors_with_self if focused is not None else []
         kinds = {type(node) for node in within}
         place = next((words for kind, words in PLACES.items() if kind in kinds), "")
-        self._composer.border_subtitle = f"{place} · type to write" if place else ""
+        line = f"{place} · type to write" if place else self._why_last_waits()
+        self._composer.border_subtitle = Content(one_line(line, MOST_ADDRESSEES))
+
+    def _why_last_waits(self) -> str:
+        """Return why what was said last does not begin, where the panel does not show it."""
+        is_told = not self.conversation.waiting or self.query_one("#side").display
+        return "" if is_told else why_last_waits(self._updates.view)
 
     async def attempt(self, work: Awaitable[Any]) -> bool:
         """Do something and show the state after it; if it does not work, say why."""

@@ -6,7 +6,6 @@ from textual.widgets import Static
 
 from bullpen.tui.text import cut_to_lines
 
-
 MOST_LINES, MOST_LINES_WHERE_SHORT = 6, 2
 AROUND = 4
 """Columns on both sides."""

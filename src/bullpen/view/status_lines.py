@@ -21,6 +21,17 @@ def status_line(view: ConversationView) -> str:
     return " · ".join(_status(view))
 
 
+def why_last_waits(view: ConversationView) -> str:
+    """Return what the turn that came last waits for in the end, such as "max waits for kai: both may edit …"."""
+    waiting = {turn.turn: turn for turn in view.queue}
+    one = max(view.queue, key=lambda turn: (len(turn.turn), turn.turn), default=None)
+    while one is not None and one.after in waiting:
+        # What it waits for waits itself, and is not met again.
+        one = waiting.pop(one.after)
+    # Short enough for a small screen.
+    return f"{one.member} {one.why.replace(f' (turn {one.after})', '', 1)}" if one is not None and one.why else ""
+
+
 def queue_lines(view: ConversationView) -> list[str]:
     """Return who is working, who is waiting, and what needs a decision, each on a line of its own."""
     lines = [f"{sign_of(one)} turn {one.turn}  {one.member}: {one.words}, {seconds_of(one)}" for one in view.working]
