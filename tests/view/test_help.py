@@ -46,6 +46,13 @@ def test_what_waits_comes_before_who_works() -> None:
     ]
 
 
+def test_it_says_of_a_conversation_what_its_header_says() -> None:
+    waits = ConversationView(id="x", team="t", is_open=True, status="your_turn", waits_for="kim")
+
+    assert help_sections(waits)["Now"] == [("", "Nobody is working. It waits for you, kim: say what you want.")]
+    assert help_sections(IDLE)["Now"] == [("", "Nobody is working, and nothing waits for you: say what you want.")]
+
+
 def test_the_few_come_first_and_every_command_is_somewhere() -> None:
     few, every = help_sections(IDLE), all_sections(IDLE)
 

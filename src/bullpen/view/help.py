@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from bullpen.view.activity import WAITS
 from bullpen.view.commands import COMMANDS, Command
 from bullpen.view.state import ConversationView
 
@@ -74,5 +75,9 @@ def _now(view: ConversationView) -> Iterator[tuple[str, str]]:
     for one in view.working:
         yield f"/tell {one.member} TEXT", f"give {one.member} words in this turn"
         yield f"/cancel {one.member}", f"end the turn of {one.member}"
-    if not (view.decisions or view.working):
+    if view.decisions or view.working:
+        return
+    if view.activity == WAITS:
+        yield "", f"Nobody is working. It waits for you, {view.waits_for}: say what you want."
+    else:
         yield "", "Nobody is working, and nothing waits for you: say what you want."
