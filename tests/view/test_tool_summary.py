@@ -16,6 +16,7 @@ from bullpen.text.tool_words import asked_of
         ({"cmd": ["git", "commit", "-m", "a b"]}, "git commit -m 'a b'"),
         ({"file_path": "a.py", "old_string": "x"}, "a.py"),
         ({"command": "", "path": "src"}, "src"),
+        ({"path": "src", "pattern": "price.*"}, "price.*"),
         ({"changes": [{"path": "a.py", "kind": "update"}, {"path": "b.py"}, "odd"]}, "a.py, b.py"),
         ({"changes": [], "reason": "none"}, '{"changes": [], "reason": "none"}'),
         ({"todo": "write 你好"}, "write 你好"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # The arguments that say most about a call, in this order.
-TELLING = ("command", "cmd", "file_path", "path", "absolute_path", "pattern", "query", "url", "prompt", "description")
+TELLING = ("command", "cmd", "file_path", "pattern", "path", "absolute_path", "query", "url", "prompt", "description")
 
 # Codex tells every command so.
 _IN_A_SHELL = re.compile(r"\A/bin/(?:ba|z|da)?sh -l?c '([^']*)'\Z")
