@@ -135,7 +135,10 @@ def test_nothing_that_was_changed_is_said(database: Path, capsys: Printed) -> No
 
 
 def test_a_turn_without_changes_is_said(changed: Path, capsys: Printed) -> None:
-    assert printed(capsys, "4", code=1).startswith("Nothing was changed there")
+    said = printed(capsys, "4", code=1)
+    command = f"bullpen diff all --stat --session {EXAMPLE_ID}"
+    assert said == f"No change of files is recorded there. `{command}` shows everything in this conversation.\n"
+    assert main(command.split()[1:]) == 0
 
 
 @pytest.mark.parametrize("reference", ["77", "3..1", "#1", "1..77"])

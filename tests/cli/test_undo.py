@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.file_changes import ChangeRecord
 from bullpen.store.sqlite import SqliteStore
 
+ROOT = Path(__file__).parents[2]
 Printed = pytest.CaptureFixture[str]
 
 TEAM = """
@@ -42,10 +44,13 @@ class Folder:
     def files(self) -> dict[str, str]:
         return {file.name: file.read_text(encoding="utf-8") for file in sorted(self.work.iterdir())}
 
-    async def build(self, times: int) -> str:
+    async def build(self, times: int, then: str = "") -> str:
         async with open_team(self.team, db=self.db) as conversation:
             for _ in range(times):
                 await conversation.say("[NEXT: builder] Go.")
+                await conversation.until_quiet()
+            if then:
+                await conversation.say(then)
                 await conversation.until_quiet()
             return conversation.id
 
@@ -56,6 +61,17 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
+
+
+def test_the_commands_of_the_first_hour_work_after_a_reviewer_has_spoken(folder: Folder, capsys: Printed) -> None:
+    reviewer = '[[member]]\nname = "reviewer"\ncommand = ["echo", "Fine."]\ncwd = "work"\n'
+    folder.team.write_text(f"{TEAM}\n{reviewer}", encoding="utf-8")
+    asyncio.run(folder.build(1, then="[NEXT: reviewer] Look at it."))
+    section = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8").partition("## See what changed")[2]
+    commands = re.findall(r"^\$ bullpen (.+)$", section.partition("\n## ")[0], re.MULTILINE)
+
+    assert commands
+    assert [(one, folder.run(*one.split())) for one in commands] == [(one, 0) for one in commands], capsys.readouterr()
 
 
 def test_undo_and_redo_say_what_they_touched(folder: Folder, capsys: Printed) -> None:

@@ -52,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
 def nothing_changed(database: Database, conversation_id: str, reference: str) -> str:
     """Return a sentence that says so."""
     if reference and find_changes(database, conversation_id, patches=False):
-        return f"Nothing was changed there, as far as it was recorded. Everything in {conversation_id}: diff all --stat"
+        everything = f"`bullpen diff all --stat --session {conversation_id}`"
+        return f"No change of files is recorded there. {everything} shows everything in this conversation."
     return f"No change of files is recorded in {conversation_id}. Agents that may edit files are watched for it."
 
 
