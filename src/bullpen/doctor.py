@@ -30,6 +30,7 @@ from bullpen.turn_events import FailureKind
 LIVE_SECONDS = 180.0
 LIVE_PROMPT = "This is a test of the connection. Reply with the single word: ready"
 
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 _VERSION = re.compile(r"(?<!\d)\d++\.\d[\w.+-]*")
 
 
@@ -157,10 +158,17 @@ async def examine_for(loaded: LoadedTeam, *, live: bool = False) -> list[Finding
     standing = {spec.name for spec in _stand_ins(loaded)} - needed
     specs = sorted(known_agents().values(), key=lambda spec: (spec.name not in needed, spec.name not in standing))
     asking = {own[member.name].name for member in members if member.name in own and member.permissions == "ask"}
+    passed = {
+        spec.name: _passed(*(one for one in (*members, *_stand_in_roles(loaded)) if _runs(one, spec))) for spec in specs
+    }
     found = await asyncio.gather(
         *(
             examine(
-                spec, cwd=loaded.root, live=live and spec.name in needed | standing, shakes_hands=spec.name in asking
+                spec,
+                cwd=loaded.root,
+                live=live and spec.name in needed | standing,
+                env=passed[spec.name],
+                shakes_hands=spec.name in asking,
             )
             for spec in specs
         )
@@ -176,8 +184,22 @@ async def examine_for(loaded: LoadedTeam, *, live: bool = False) -> list[Finding
 
 def _stand_ins(loaded: LoadedTeam) -> list[AgentSpec]:
     """Return the known CLIs that stand in for members here."""
+    return [agent_spec(one.agent) for one in _stand_in_roles(loaded) if _runs_known_cli(one)]
+
+
+def _stand_in_roles(loaded: LoadedTeam) -> list[Member]:
+    """Return the members here, each with a program that stands in for its own."""
     roles = [one for member in loaded.team.agents for by, one in programs(loaded.team, member) if by != member.name]
-    return [agent_spec(one.agent) for one in roles if not one.pool and _runs_known_cli(one)]
+    return [one for one in roles if not one.pool]
+
+
+def _runs(member: Member, spec: AgentSpec) -> bool:
+    return _runs_known_cli(member) and agent_spec(member.agent) == spec
+
+
+def _passed(*members: Member) -> dict[str, str]:
+    """Return the variables that the team file passes on to these members, as far as they are set."""
+    return {name: os.environ[name] for member in members for name in member.env if name in os.environ}
 
 
 def who_stands_in(loaded: LoadedTeam, findings: Sequence[Finding]) -> list[str]:
@@ -208,8 +230,7 @@ async def _look_for(member: Member, root: Path, *, is_trusted: bool) -> Finding:
         spec = spec_for(member.agent, member.command, name=member.name)
     except UnknownAgent as error:
         return Finding(agent=member.agent, name=member.name, program="", problems=(Problem(str(error)),))
-    passed = {name: os.environ[name] for name in member.env if name in os.environ}
-    environment, cwd = child_environment(spec, passed), root / member.cwd
+    environment, cwd = child_environment(spec, _passed(member)), root / member.cwd
     path = find_program(spec.program, environment, cwd)
     missing = Problem(f"The program {spec.program!r} was not found.", "`bullpen check` says more.")
     if path is None:
@@ -294,8 +315,16 @@ async def _live_failure(spec: AgentSpec, cwd: Path, env: Mapping[str, str] | Non
     try:
         await run_turn(spec, prompt, emit=lambda _: None, cwd=cwd, env=env, total_timeout=LIVE_SECONDS)
     except AgentFailed as error:
-        return Problem(error.event.sentence, error.event.hint)
+        hint = _not_passed_on(error.event.sentence, child_environment(spec, env)) or error.event.hint
+        return Problem(error.event.sentence, hint)
     return None
+
+
+def _not_passed_on(sentence: str, environment: Mapping[str, str]) -> str:
+    """Return what to do about a variable that a CLI misses and only bullpen has; empty if there is none."""
+    names = (name for name in _VARIABLE.findall(sentence) if name in os.environ and name not in environment)
+    name = next(names, None)
+    return "" if name is None else f'{name} is set here, but not passed on. Add env = ["{name}"] to its member.'
 
 
 def _hint(spec: AgentSpec, kind: FailureKind) -> str:

@@ -157,6 +157,30 @@ def test_live_runs_one_real_turn(
     assert "429" in str(found["openai-codex"]["problems"])
 
 
+def test_live_passes_on_what_the_team_file_does(
+    machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = """[{"error": "Missing environment variable: `MY_KEY`."}]"""
+    install_scripted(machine, "codex", "exit 0")
+    program = (machine / "codex").read_text()
+    refusal = (
+        f"""[ -n "$MY_KEY" ] || exec {sys.executable} -m bullpen.testing.agent --as codex --script '{missing}' "$@"\n"""
+    )
+    (machine / "codex").write_text(program.replace("exec ", f"{refusal}exec ", 1))
+    team = '[[member]]\nname = "kim"\n[[member]]\nname = "ann"\nagent = "codex"\n'
+    monkeypatch.setenv("MY_KEY", "secret")
+
+    (machine / "team.toml").write_text(team)
+    code, found = report(capsys, "--live")
+    problem = found["openai-codex"]["problems"]
+    assert (code, "Missing environment variable" in str(problem)) == (1, True)
+    assert 'MY_KEY is set here, but not passed on. Add env = ["MY_KEY"] to its member.' in str(problem)
+
+    (machine / "team.toml").write_text(f'{team}env = ["MY_KEY"]\n')
+    code, found = report(capsys, "--live")
+    assert (code, found["openai-codex"]["answered"]) == (0, True)
+
+
 def test_one_that_is_not_ready_is_enough_for_a_bad_exit_code(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install_scripted(machine, "claude", "exit 0")
 
