@@ -16,6 +16,8 @@ from bullpen.conversation.conversation import Conversation
 from bullpen.conversation.events import Said, Unapproved
 from bullpen.errors import NothingToReview
 from bullpen.testing.played import played
+from bullpen.view.chips import chips
+from bullpen.view.messages import shown_messages
 from bullpen.view.state import conversation_view
 
 ADDS_A_LINE = "echo line >> a.py"
@@ -177,6 +179,8 @@ async def test_nobody_elses_verdict_counts(project: Reviewed) -> None:
         events = [numbered.event async for numbered in viewer]
         assert state(conversation) == ("building", 0)
         assert await senders(conversation) == ["kim", "max", "carol"]
+        said_later = [one.message for one in await conversation.read(shown_messages)]
+    assert [one.words for message in said_later for one in chips(message)] == ["verdict not asked for"] * 2
     notes = [note for event in events if isinstance(event, Said) for note in event.notes]
     assert notes == [
         "Nobody has asked max for a verdict here, so its [VERDICT: …] does nothing.",

@@ -23,7 +23,7 @@ from bullpen.conversation.events import (
     Unallowed,
     Undecided,
 )
-from bullpen.conversation.reviews import routed
+from bullpen.conversation.reviews import is_unasked, routed
 from bullpen.conversation.rounds import new_round
 from bullpen.conversation.state import ConversationState, UndecidedTurn
 from bullpen.conversation.summary_entries import summed_up
@@ -46,6 +46,7 @@ from bullpen.routing.progress import (
     without_turn,
 )
 from bullpen.routing.queue import WaitingTurn
+from bullpen.routing.reviews import UNASKED
 from bullpen.routing.rounds import is_judges, turns_apart
 from bullpen.routing.router import Route, Router
 from bullpen.store.base import PoolOrder, TurnEnd
@@ -207,6 +208,8 @@ def agent_reply(
         asks={**asks_without(before.asks, (agent.name,)), **asks} if summary is None else before.asks,
     )
     message = _message(message_id, text, agent, markers, route, end.at, parent=turn.message_id)
+    if summary is None and is_unasked(team, state.progress, agent, turn, markers):
+        extra = {**(extra or {}), UNASKED: True}
     message = replace(message, extra=extra)
     if summary is not None:
         message, progress, route = summed_up(state, progress, message, route, turn.id)

@@ -35,7 +35,7 @@ def routed(
     """Return whom a reply asks: a verdict decides who is next, and a builder need not ask its reviewer by itself."""
     notes = route.notes
     one = awaited(progress.reviews, turn, agent, markers)
-    if markers.verdicts and one is None and any(member.reviews for member in team.members):
+    if is_unasked(team, progress, agent, turn, markers):
         notes = (*notes, NOT_REVIEWED.format(name=agent.name))
     if one is not None:
         return _after_verdict(one, progress, text, markers, replace(route, notes=notes))
@@ -45,6 +45,12 @@ def routed(
         # It is asked when it is known what was changed.
         return replace(route, asked=(), notes=notes)
     return replace(route, notes=notes)
+
+
+def is_unasked(team: Team, progress: Progress, agent: Member, turn: WaitingTurn, markers: Markers) -> bool:
+    """Return whether a reply has a verdict that nobody has asked for, where others have reviewers."""
+    has_reviewers = any(member.reviews for member in team.members)
+    return bool(markers.verdicts) and has_reviewers and awaited(progress.reviews, turn, agent, markers) is None
 
 
 def awaited(reviews: Reviews, turn: WaitingTurn, agent: Member, markers: Markers) -> Review | None:

@@ -19,6 +19,8 @@ ReviewState = Literal["building", "built", "reviewing", "judged", "asking", "app
 """The builder works; has ended its turn; the reviewer is asked; has approved, which is compared with the files; a
 person decides. It is over: approved, or ended by a person."""
 OVER: tuple[ReviewState, ...] = ("approved", "ended")
+UNASKED = "verdictUnasked"
+"""The field of a message with a verdict that nobody had asked for, so that it did nothing."""
 MOST_WORDS = 300
 """Characters of what a reviewer asked for that are kept."""
 EMPHASIS = "*_ \t\r"

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bullpen.markers.grammar import Verdict, read_markers
 from bullpen.messages import ConversationMessage
-from bullpen.routing.reviews import verdict_of
+from bullpen.routing.reviews import UNASKED, verdict_of
 from bullpen.text.clean import one_line
 from bullpen.view.activity import Light
 from bullpen.view.checks import CheckLine
@@ -18,6 +18,8 @@ VERDICTS: dict[Verdict | None, tuple[Light, str, str]] = {
     None: ("grey", "?", "verdict unclear"),
 }
 """The colour, sign and words of each verdict; None: there are several, or it is not at the end."""
+NOT_ASKED_FOR: tuple[Light, str, str] = ("grey", "○", "verdict not asked for")
+"""The same for a verdict that counts for nothing."""
 MOST_NAME = 40
 
 
@@ -44,7 +46,8 @@ def _verdict(message: ConversationMessage) -> Iterator[Chip]:
         return
     markers = read_markers(message.content)
     if markers.verdicts:
-        light, sign, words = VERDICTS[verdict_of(message.content, markers)]
+        counts = UNASKED not in (message.extra or {})
+        light, sign, words = VERDICTS[verdict_of(message.content, markers)] if counts else NOT_ASKED_FOR
         yield Chip(kind="verdict", light=light, sign=sign, words=words)
 
 
