@@ -57,6 +57,8 @@ def test_pages_show_who_answered_from_what_is_stored(tmp_path: Path, monkeypatch
     live, page, steps = asyncio.run(story())
 
     assert live.count("kim said yes to max: touch a") == 1
+    head = live.partition('<article id="turn-1"')[2].partition("</header>")[0]
+    assert ('class="now waits"' in head, '<span class="what">waits for you</span>' in head) == (True, True)
     assert "What it did" in page
     assert [steps.count(f"kim said {words}") for words in ("yes to max: touch a", "no to max: touch b (why)")] == [1, 1]
     assert "allow" not in steps, "what a rule answers at once is not shown"

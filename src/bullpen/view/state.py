@@ -239,6 +239,12 @@ def conversation_view(conversation: Conversation, epoch: str = "") -> Conversati
     )
 
 
+def working_view(conversation: Conversation, running: RunningTurn) -> Working:
+    """Return what one running turn of an open conversation does now."""
+    asks = any(asked.turn_id == running.turn.id for asked in conversation.approvals.open.values())
+    return _working(running, asks=asks)
+
+
 def stored_view(store: Store, conversation_id: str) -> ConversationView:
     """Return a conversation that another process owns, or nobody, as far as the store knows it."""
     stored = store.conversation(conversation_id)

@@ -36,7 +36,7 @@ from bullpen.view.activity import WAITS
 from bullpen.view.answers import answer_key, answered_words
 from bullpen.view.change_reading import ChangeLines, change_line
 from bullpen.view.checks import check_shown
-from bullpen.view.state import ConversationView
+from bullpen.view.state import ConversationView, working_view
 from bullpen.view.steps import Step, Steps
 from bullpen.view.unanswered import unanswered_turn
 from bullpen.web.growing_markdown import GrowingMarkdown, Growth
@@ -99,7 +99,8 @@ def live_turn(
     steps = [*Steps([*([running.todo] if running.todo else []), *running.steps]), *answers]
     # The page changes the open part as it was sent, so it gets that as text, too.
     said = {"done": Markup("".join(text.done_html)), "open": Markup(text.open_html), "version": text.version}  # noqa: S704
-    return rendered("live.html", running=running, steps=steps, **said, **_where(conversation))
+    now = working_view(conversation, running)
+    return rendered("live.html", running=running, now=now, steps=steps, **said, **_where(conversation))
 
 
 def growth_json(turn_id: str, growth: Growth) -> bytes:
