@@ -117,7 +117,7 @@ def test_of_many_tools_the_last_three_are_shown_and_a_line_counts_the_others(
             (tmp_path / "go").touch()
             await expect(steps).to_have_count(30)
             for is_open in (True, False):
-                await expect(page.locator("#live .earlier summary")).to_have_text("before: 27 tools · 1 failed")
+                await expect(page.locator("#live .earlier summary")).to_have_text("27 earlier tools · 1 failed")
                 await expect(page.locator("#live .step.todo")).to_be_visible()
                 assert [await steps.nth(at).is_visible() for at in (0, 26, 27, 29)] == [False, False, True, True]
                 assert await steps.nth(1).is_visible() == is_open

@@ -137,9 +137,9 @@
     const fold = node.querySelector(":scope > .earlier");
     const earlier = (kind) => node.querySelectorAll(`:scope > .steps > ${kind}:not(.todo):nth-last-child(n + 4)`).length;
     const [all, tools, failed] = [earlier(".step"), earlier(".tool"), earlier(".failed")];
-    const words = [tools && `${tools} tool${tools > 1 ? "s" : ""}`, failed && `${failed} failed`].filter(Boolean);
+    const words = [tools ? `${tools} earlier tool${tools > 1 ? "s" : ""}` : "earlier notes", failed && `${failed} failed`];
     fold.hidden = !all;
-    fold.querySelector("summary").textContent = `before: ${words.join(" · ") || "notes"}`;
+    fold.querySelector("summary").textContent = words.filter(Boolean).join(" · ");
   }
 
   function showState(html) {
