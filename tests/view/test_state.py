@@ -69,6 +69,28 @@ def test_another_process_sees_the_same(stage: Stage) -> None:
     assert "the model is down" in own.members[2].spent.last_failure
 
 
+def test_it_is_nobodys_turn_while_an_agent_works_on_their_next_message(stage: Stage, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    stage.agent("max", [{"wait_for": str(first)}, {"say": "The first is done."}], HANGING)
+
+    async def story() -> ConversationView:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await conversation.say("One.")
+            await conversation.say("Two.")
+            first.touch()
+            while conversation.waits_for is None or not conversation.running:
+                await asyncio.sleep(0.01)
+            return conversation_view(conversation)
+
+    view = asyncio.run(story())
+
+    assert (view.status, view.activity.name, view.waits_for) == ("working", "working", "kim")
+    assert [(one.name, one.status, one.activity) for one in view.members] == [
+        ("kim", "idle", "asleep"),
+        ("max", "working", "working"),
+    ]
+
+
 def test_the_view_of_an_open_conversation_asks_the_store_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.agent("max", HANGING)
     stage.agent("ada", FAILING, cli="gemini")

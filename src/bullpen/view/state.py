@@ -356,26 +356,29 @@ def _view(
         can_begin=len(waits) < len(waiting),
         cancelled=cancelled,
     )
+    status = _status(
+        known,
+        working,
+        needs_decision=any(
+            (
+                undecided,
+                budgets,
+                unallowed,
+                progress.conflicts,
+                progress.programs,
+                progress.files_left,
+                unpicked,
+                unapproved,
+            )
+        ),
+        can_begin=len(waits) < len(waiting) and not progress.programs,
+    )
+    # While an agent works on what a person has asked, it is not that person's turn, even after a hand-over to them.
+    awaited = None if status == "working" else known.waits_for
     return replace(
         known,
-        status=_status(
-            known,
-            working,
-            needs_decision=any(
-                (
-                    undecided,
-                    budgets,
-                    unallowed,
-                    progress.conflicts,
-                    progress.programs,
-                    progress.files_left,
-                    unpicked,
-                    unapproved,
-                )
-            ),
-            can_begin=len(waits) < len(waiting) and not progress.programs,
-        ),
-        members=tuple(_members(team, progress, memories, working, undecided, known.waits_for, found)),
+        status=status,
+        members=tuple(_members(team, progress, memories, working, undecided, awaited, found)),
         working=tuple(working),
         queue=tuple(
             _queue(waiting, blocked, waits, is_paused=known.paused is not None, is_asked=bool(progress.programs))
