@@ -72,6 +72,9 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  // The same words need more lines in a narrower window.
+  window.addEventListener("resize", grow);
+
   text.addEventListener("input", () => { if (text.value) see(); else form.elements.asked.value = ""; remember(); grow(); if (early === null) complete(); });
 
   form.addEventListener("htmx:configRequest", (event) => {
