@@ -183,8 +183,8 @@ async def test_nobody_elses_verdict_counts(project: Reviewed) -> None:
     assert [one.words for message in said_later for one in chips(message)] == ["verdict not asked for"] * 2
     notes = [note for event in events if isinstance(event, Said) for note in event.notes]
     assert notes == [
-        "Nobody has asked max for a verdict here, so its [VERDICT: …] does nothing.",
-        "Nobody has asked carol for a verdict here, so its [VERDICT: …] does nothing.",
+        "Nobody has asked max for a verdict here, so the [VERDICT: …] in its reply does nothing.",
+        "Nobody has asked carol for a verdict here, so the [VERDICT: …] in its reply does nothing.",
     ]
 
 

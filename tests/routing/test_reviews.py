@@ -39,7 +39,7 @@ def test_who_has_the_next_word_and_what_people_read(state: ReviewState, rounds: 
         (2, "changes", "asking", 2),
         (1, None, "built", 2),
         # It is asked once more, also after the last round.
-        (2, None, "built", 3),
+        (2, None, "built", 2),
     ],
 )
 def test_what_a_verdict_leads_to(rounds: int, verdict: Verdict | None, state: ReviewState, most: int) -> None:
@@ -47,6 +47,21 @@ def test_what_a_verdict_leads_to(rounds: int, verdict: Verdict | None, state: Re
 
     assert (after.state, after.most, after.turn) == (state, most, "")
     assert after.rounds[-1].verdict == (verdict or "unclear")
+
+
+def test_an_unclear_verdict_uses_up_no_round() -> None:
+    once = judged(review("reviewing", ROUND, most=2), "m1", "Hm.", None)
+    asked = review("reviewing", once.rounds[-1], ROUND, most=2)
+    changes = judged(asked, "m2", "Please add a test.", "changes")
+    approved = review("approved", *changes.rounds, ROUND, most=2)
+
+    assert [one.sentence.partition(":")[2] or one.sentence for one in (once, asked, changes, approved)] == [
+        " round 1 of 2, waiting for max",
+        " round 1 of 2, waiting for sarah",
+        " round 2 of 2, waiting for max",
+        "sarah approved what max did, in round 2 of 2",
+    ]
+    assert changes.state == "building"
 
 
 def test_after_a_second_unclear_verdict_a_person_is_asked() -> None:

@@ -251,7 +251,7 @@ class Unapproved(Struct, frozen=True, kw_only=True, tag="unapproved", tag_field=
         """Return the event for a review about which a person decides."""
         text = f"{one.why_asked} {one.question}"
         turn_id = one.rounds[-1].turn if one.rounds else ""
-        return cls(builder=one.builder, reviewer=one.reviewer, turn_id=turn_id, rounds=len(one.rounds), text=text)
+        return cls(builder=one.builder, reviewer=one.reviewer, turn_id=turn_id, rounds=one.number, text=text)
 
 
 class Offered(Struct, frozen=True, kw_only=True, tag="offered", tag_field="type"):

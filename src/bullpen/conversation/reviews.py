@@ -181,7 +181,7 @@ def _built(one: Review, reviewer: Member, progress: Progress) -> Review:
             # Only agents have spoken since: a person still decides.
             return one
         # A person has spoken since: the rounds count from zero, as the limits do.
-        one = replace(one, most=len(one.rounds) + reviewer.most_rounds, why_asked="", is_asked=False)
+        one = replace(one, most=one.number + reviewer.most_rounds, why_asked="", is_asked=False)
     return one if one.state in ("reviewing", "judged") else replace(one, state="built", turn="")
 
 
@@ -303,7 +303,7 @@ def again(state: ConversationState, name: str | None, *, at: int) -> Entry:
     """Let a review continue for one more round: the builder gets what was asked for, or the reviewer is asked again."""
     one = named(state.progress.reviews, name, is_asking=True)
     last = one.rounds[-1] if one.rounds else None
-    most = max(one.most, len(one.rounds) + 1)
+    most = max(one.most, one.number + 1)
     one = replace(one, most=most, why_asked="", is_asked=False)
     progress = counting_again(state.progress, at)
     if last is None or last.verdict != "changes":

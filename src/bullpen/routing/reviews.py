@@ -90,9 +90,14 @@ class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.state in OVER
 
     @property
+    def number(self) -> int:
+        """Which round it is: how often there was a verdict, with the one that the reviewer is asked for."""
+        return sum(one.verdict != "unclear" for one in self.rounds)
+
+    @property
     def has_rounds_left(self) -> bool:
         """Whether the reviewer may be asked once more without a person."""
-        return len(self.rounds) < self.most
+        return self.number < self.most
 
     @property
     def is_unclear(self) -> bool:
@@ -121,11 +126,12 @@ class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def sentence(self) -> str:
         """What becomes of it now, in a line for people."""
-        number = max(len(self.rounds) + (self.state in ("building", "built") and bool(self.rounds)), 1)
+        is_next = self.is_unclear or (self.state in ("building", "built") and bool(self.rounds))
+        number = max(self.number + is_next, 1)
         where = f"{self.reviewer} reviews {self.builder}: round {min(number, self.most)} of {self.most}"
         match self.state:
             case "approved":
-                return f"{self.reviewer} approved what {self.builder} did, in round {len(self.rounds)} of {self.most}"
+                return f"{self.reviewer} approved what {self.builder} did, in round {self.number} of {self.most}"
             case "ended":
                 return f"{self.ended_by} ended the review of {self.builder} by {self.reviewer} without an approval"
             case "asking":
@@ -222,7 +228,7 @@ def judged(one: Review, reply: str, text: str, verdict: Verdict | None) -> Revie
         return replace(one, state="building")
     if verdict is None and not any(before.verdict == "unclear" for before in one.rounds[-2:-1]):
         # The reviewer is asked once more, and then a person.
-        return replace(one, state="built", most=max(one.most, len(one.rounds) + 1))
+        return replace(one, state="built")
     return asking(one, _why(one, verdict))
 
 
@@ -233,7 +239,7 @@ def asking(one: Review, why: str) -> Review:
 
 def _why(one: Review, verdict: Verdict | None) -> str:
     if verdict == "changes":
-        return f"{one.reviewer} still asks for changes in round {len(one.rounds)} of {one.most}."
+        return f"{one.reviewer} still asks for changes in round {one.number} of {one.most}."
     why = f": {one.rounds[-1].why}" if one.rounds[-1].why else ""
     return f"{one.reviewer} was asked twice, and gave no clear verdict{why}."
 
