@@ -74,6 +74,12 @@ def test_after_a_second_unclear_verdict_a_person_is_asked() -> None:
     )
 
 
+def test_the_first_words_of_a_reply_are_without_markup() -> None:
+    text = "## Not yet\n\n**Two** things in `shop.py`:\n\n- a test of `a * b`\n1. end with `[VERDICT: approve]`\n"
+
+    assert first_words(text) == "Not yet Two things in shop.py: a test of a * b end with `[VERDICT: approve]`"
+
+
 @pytest.mark.parametrize("length", [MOST_WORDS - 1, MOST_WORDS, MOST_WORDS + 1])
 def test_the_first_words_of_a_reply_are_cut_at_their_limit(length: int) -> None:
     words = first_words("[VERDICT: changes]\n" + "x" * length)

@@ -14,6 +14,7 @@ from bullpen.routing.verdict_doubts import against_approval
 from bullpen.routing.verdict_readings import readings
 from bullpen.routing.verdict_words import verdict_in_words
 from bullpen.text.clean import INVISIBLE, one_line
+from bullpen.text.patterns import pattern
 
 ReviewState = Literal["building", "built", "reviewing", "judged", "asking", "approved", "ended"]
 """The builder works; has ended its turn; the reviewer is asked; has approved, which is compared with the files; a
@@ -23,6 +24,8 @@ UNASKED = "verdictUnasked"
 """The field of a message with a verdict that nobody had asked for, so that it did nothing."""
 MOST_WORDS = 300
 """Characters of what a reviewer asked for that are kept."""
+_MARKUP = pattern(r"(?m)^[ \t]*(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]+|\*\*|(?<!`)`(?P<code>[^`\[\]\n]+)`(?!`)")
+"""What only says how a text is set. Code with a marker stays code."""
 EMPHASIS = "*_ \t\r"
 """What may be around a marker on its line."""
 CODE = ("    ", "\t")
@@ -246,5 +249,5 @@ def _why(one: Review, verdict: Verdict | None) -> str:
 
 def first_words(text: str) -> str:
     """Return how a text begins, in one line without markers."""
-    words = one_line(strip_all_markers(text))
+    words = one_line(strip_all_markers(_MARKUP.sub(lambda found: found["code"] or "", text)))
     return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - 1].rstrip()}…"
