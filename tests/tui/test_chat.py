@@ -266,6 +266,7 @@ def test_one_key_shows_the_exact_prompt_and_its_report(stage: Stage) -> None:
         await scene.quiet()
         await scene.press("ctrl+o")
         await scene.sees("What max was given in turn 1", "of 786,432 bytes for claude-code", "team task", "message")
+        assert "of 0 " not in scene.text
         scene.app.screen.query_one(LinesView).scroll_end(animate=False)
         await scene.sees("Is [this] exact?")
         await scene.press("escape")

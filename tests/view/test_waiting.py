@@ -80,6 +80,13 @@ def test_every_reason_in_words(kind: ObstacleKind, turn: WaitingTurn, words: str
     assert (waits_for(OWN, None), after(OWN, None)) == ("", "")
 
 
+def test_a_turn_behind_another_one_waits_for_the_end_of_a_pause_too() -> None:
+    behind, asked = Obstacle(kind="member", turn=OTHER), Obstacle(kind="decision", turn=OTHER)
+
+    assert waits_for(OWN, behind, is_paused=True) == "waits for its own turn 7, and until you continue: /continue"
+    assert waits_for(OWN, asked, is_paused=True) == "waits for a decision about ada (turn 7)"
+
+
 def test_the_reasons_are_the_same_for_whoever_does_not_own_it(stage: Stage) -> None:
     async def story() -> None:
         async with open_team(stage.team, db=stage.db) as conversation:

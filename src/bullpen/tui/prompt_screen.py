@@ -64,13 +64,14 @@ def report(explanation: Explanation) -> Content:
     turn = explanation.turn
     title = f"What {name} was given in turn {turn.id}" if turn else f"What {name} would be given now"
     kept = sum(seen.fate != "dropped" for seen in explanation.context)
+    context = len(explanation.context)
     kind = "new message" if explanation.known else "earlier message"
     lines = [
         Content.assemble((title, "bold"), ("   esc: back   ctrl+d: compare with the turn before", "dim")),
         Content(f"{explanation.total_bytes:,} of {explanation.max_bytes:,} bytes for {_reader(explanation)}"),
         *([Content(f"by {one_line(explanation.stand_in, 40)}, in the role of {name}")] if explanation.stand_in else []),
         *(_bar(section, size, explanation.total_bytes) for section, size in explanation.sections),
-        Content(f"{kept:,} of {counted(len(explanation.context), kind)} kept"),
+        *([Content(f"{kept:,} of {counted(context, kind)} kept")] if context else []),
         *([Content(explanation.summed_up)] if explanation.summed_up else []),
         *_session(explanation),
         *(Content.styled(f"! {one_line(remark, 200)}", "$text-warning") for remark in explanation.remarks),

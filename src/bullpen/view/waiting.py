@@ -15,6 +15,13 @@ def waits_for(turn: WaitingTurn, obstacle: Obstacle | None, *, is_paused: bool =
         return "waits for your decision about files that make programs run"
     if obstacle is None:
         return "waits until you continue: /continue" if is_paused else ""
+    words = _obstacle_words(turn, obstacle)
+    # To decide, or to speak, also ends a pause.
+    is_left_paused = is_paused and obstacle.kind in ("step", "member", "workspace", "checks")
+    return f"{words}, and until you continue: /continue" if is_left_paused else words
+
+
+def _obstacle_words(turn: WaitingTurn, obstacle: Obstacle) -> str:
     other = obstacle.turn
     named = f"{other.member} (turn {other.id})"
     match obstacle.kind:
