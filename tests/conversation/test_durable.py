@@ -100,7 +100,7 @@ async def test_closing_in_mid_turn_ends_it_and_keeps_the_rest(stage: Stage) -> N
         await until_at_work(conversation, "a")
         waiter = asyncio.create_task(conversation.until_quiet())
     await waiter
-    assert (await _states(stage, conversation)) == {"1": "cancelled", "2": "queued"}
+    assert (await _states(stage, conversation)) == {"1": "interrupted", "2": "queued"}
     async with stage.open(conversation.id) as again:
         assert [turn.id for turn in again.undecided] == ["1"]
         assert again.paused is None, "b cannot begin before a is decided"

@@ -14,6 +14,7 @@ from bullpen.store.sqlite import SqliteStore
 from bullpen.store.thread import StoreThread
 from bullpen.view.state import ConversationView, conversation_view, stored_view
 from bullpen.view.status_lines import team_lines, who_lines
+from bullpen.view.unanswered import unanswered_turn
 
 HANGING: Script = [{"usage": {"input": 100, "output": 5}}, {"hang": True}]
 FAILING: Script = [{"error": 500, "message": "the model is down"}]
@@ -89,6 +90,28 @@ def test_it_is_nobodys_turn_while_an_agent_works_on_their_next_message(stage: St
         ("kim", "idle", "asleep"),
         ("max", "working", "working"),
     ]
+
+
+def test_a_turn_that_a_stop_ended_is_said_to_be_interrupted_wherever_it_is_shown(stage: Stage) -> None:
+    stage.agent("max", HANGING)
+
+    async def story() -> str:
+        async with open_team(stage.team, db=stage.db) as conversation:
+            await conversation.say("Go.")
+            while not any(running.is_recorded for running in conversation.running.values()):
+                await asyncio.sleep(0.01)
+            return conversation.id
+
+    conversation_id = asyncio.run(story())
+
+    with SqliteStore(stage.db) as store:
+        view = stored_view(store, conversation_id)
+        ended = unanswered_turn(store, conversation_id, "1")
+    assert [(one.name, one.activity) for one in view.members] == [("kim", "waits"), ("max", "failed")]
+    assert [one.text for one in view.decisions] == [
+        "max (turn 1): bullpen stopped during this turn. Files may have been changed."
+    ]
+    assert ended.signed.startswith("✗ turn 1 was interrupted after")
 
 
 def test_the_view_of_an_open_conversation_asks_the_store_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ ASKS_FOR_TURNS = frozenset({"allow", "ask", "hand-over", "retry", "stand-in"})
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+INTERRUPTED = "bullpen stopped during this turn. Files may have been changed."
+
 
 class UndecidedTurn(Struct, frozen=True, kw_only=True):
     """A turn that ended without a reply, until a person decides about it."""
@@ -48,7 +50,7 @@ class UndecidedTurn(Struct, frozen=True, kw_only=True):
     def reason(self) -> str:
         """Why it ended, in a sentence."""
         if self.failure is None:
-            return "bullpen stopped during this turn. Files may have been changed."
+            return INTERRUPTED
         return replace(self.failure, hint=self.hint).explanation
 
     @property
@@ -378,6 +380,7 @@ def usage_of_turns(turns: Iterable[Turn]) -> dict[str, MemberUsage]:
     for turn in turns:
         if turn.started_at is not None and turn.ended_at is not None:
             seconds = (turn.ended_at - turn.started_at) / 1000
-            one = usage_of_turn(turn.usage, turn.failure, interrupted=turn.state == "interrupted", seconds=seconds)
+            is_lost = turn.state == "interrupted" and turn.failure is None
+            one = usage_of_turn(turn.usage, turn.failure, interrupted=is_lost, seconds=seconds)
             used[turn.member] = used.get(turn.member, MemberUsage()) + one
     return used

@@ -35,6 +35,7 @@ from bullpen.conversation.reply_markers import reply_markers, text_places, texts
 from bullpen.conversation.review_loop import ReviewLoop
 from bullpen.conversation.running_turn import RunningTurn, how_it_ended
 from bullpen.conversation.stand_ins import StandIns
+from bullpen.conversation.state import INTERRUPTED
 from bullpen.conversation.summaries import Summaries
 from bullpen.conversation.toolbox import Toolbox, with_notes
 from bullpen.conversation.turn_agents import TurnAgents
@@ -51,7 +52,7 @@ from bullpen.routing.queue import WaitingTurn
 from bullpen.routing.reviews import review_of
 from bullpen.routing.rounds import hidden_from, is_judges, round_of
 from bullpen.routing.router import Router
-from bullpen.store.base import PoolOrder, TurnEnd
+from bullpen.store.base import EndState, PoolOrder, TurnEnd
 from bullpen.team.team import Team
 from bullpen.turn_events import ApprovalAsked, ApprovalOver, Event, Failed, Finished, Notice, Usage, UsageSoFar
 
@@ -251,7 +252,7 @@ class TurnLoop:
         except (StoreError, StoreConflict) as error:
             ending, is_checked = partial(self._put_back, running, error), False
         except (asyncio.CancelledError, Exception) as error:
-            end = running.end(*how_it_ended(error))
+            end = running.end(*self._how_it_ended(running, error))
             # Who cancels a turn does not want a program to begin because of it.
             ending, is_checked = partial(self._end_badly, running, end, session), end.state == "failed"
         if running.may_be_left and not running.is_recorded:
@@ -414,6 +415,14 @@ class TurnLoop:
         await session.put_back()
         await self._end(running, end)
 
+    def _how_it_ended(self, running: RunningTurn, error: BaseException) -> tuple[EndState, Failed | None]:
+        """Return the state of a turn after an error. One that nobody has cancelled was interrupted by closing."""
+        state, failure = how_it_ended(error)
+        is_wanted = running.is_cancelled or running.why_ended or not self._journal.closing.is_set()
+        if state == "cancelled" and not is_wanted:
+            return "interrupted", Failed(kind="cancelled", message=INTERRUPTED)
+        return state, failure
+
     async def _end(self, running: RunningTurn, end: TurnEnd) -> None:
         """Record that a turn ended without a reply, unless its reply was stored just before."""
         turn = running.turn
@@ -466,7 +475,7 @@ class TurnLoop:
     async def _give_up(self, running: RunningTurn, error: Exception) -> None:
         """Give up a turn whose end cannot be recorded, so that nobody waits for it."""
         try:
-            await self._end(running, running.end(*how_it_ended(error)))
+            await self._end(running, running.end(*self._how_it_ended(running, error)))
         except StoreError:
             raise
         except Exception:

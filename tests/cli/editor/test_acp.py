@@ -483,4 +483,4 @@ def test_a_signal_ends_it_at_once_and_everything_is_stored(
     with SqliteStore(home / "data" / "conversations.db") as store:
         [conversation] = store.conversations()
         assert conversation.owner is None
-        assert store.turn(conversation.id, "1").state == "cancelled"
+        assert store.turn(conversation.id, "1").state == "interrupted"

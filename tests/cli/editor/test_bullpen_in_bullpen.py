@@ -99,7 +99,8 @@ def test_cancelling_outside_cancels_inside_and_both_are_stored(
     one.leave()
     with SqliteStore(tmp_path / "shop.db") as store:
         [conversation] = store.conversations()
-        assert store.turn(conversation.id, "1").state == "cancelled"
+        # The inner bullpen is told to cancel, and then stopped: either may end the turn.
+        assert store.turn(conversation.id, "1").state in ("cancelled", "interrupted")
 
 
 def trusted(folder: Path) -> list[str]:
