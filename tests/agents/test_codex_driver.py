@@ -716,7 +716,8 @@ def test_a_program_that_asks_twice_and_after_its_end(tmp_path: Path) -> None:
     # Its second question is the same as the first, or, if it comes after the answer to that, another one.
     ids = [one.id for one in of(ApprovalAsked, turn.events)]
     assert ids in (["0", "0.2"], ["0", "0.2", "0.3"])
-    assert turn.replies() == [(0, {"decision": "accept"})] * len(ids)
+    # The answer to the third may come after its end.
+    assert turn.replies() in [[(0, {"decision": "accept"})] * heard for heard in (2, len(ids))]
 
 
 def test_a_program_that_floods_questions(tmp_path: Path) -> None:
