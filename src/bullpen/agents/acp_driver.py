@@ -433,6 +433,9 @@ class AcpDriver:
                 call.text = ""
                 yield call.finished(failed=True)
         self._calls.clear()
+        for _, params in self._unplaced.values():
+            # It has not told where its command was to run, or not in words that are known.
+            yield Notice(kind="unknown", text=str(params))
         self._unplaced.clear()
         for question in list(self._questions):
             yield ApprovalOver(id=question, is_answered=False)

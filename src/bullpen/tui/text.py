@@ -47,7 +47,7 @@ def lines_of(text: str, width: int) -> int:
 
 
 def cut_to_lines(text: str, width: int, most: int) -> str:
-    """Return the beginning of a text, in at most so many lines; what is cut ends in "…"."""
+    """Return the beginning of a text, in that many lines at most; what is cut ends in "…"."""
     said, room = shown(text), most * width
     while lines_of(said, width) > most and room > 1:
         said, room = one_line(text, room), room - 1
