@@ -288,8 +288,8 @@ PRESSES = """
     if (!document.querySelector("#decisions [data-key]")) return;
     observer.disconnect();
     const options = { bubbles: true, cancelable: true };
-    for (const key of keys) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, ...options }));
-    window.pressed = keys.length;
+    const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, ...options }));
+    window.written = keys.filter(press);
   }).observe(document.querySelector(".dock"), { childList: true, subtree: true })
 """
 
@@ -305,10 +305,11 @@ def test_digits_answer_a_card_that_has_been_there_and_the_line_is_what_enter_doe
             asked, box = page.locator(".decide.question pre"), page.get_by_label("Your message")
             line, answers = page.locator("#addressees"), page.locator(".decide[data-answers]")
             await box.focus()
-            await page.evaluate(PRESSES, ["1", "2", "Escape"])
+            await page.evaluate(PRESSES, ["1", "2", "7", "Escape", "x"])
             await conversation.say("@max go")
             await expect(asked).to_have_text("touch a")
-            await page.wait_for_function("window.pressed === 3")
+            await page.wait_for_function("window.written")
+            assert await page.evaluate("window.written") == ["Escape", "x"], "a digit that comes too early is no draft"
             await expect(page.locator(".decide.question button")).to_have_text(
                 ["1 Yes", "2 Yes, for exactly this from now on", "3 No, and say why", "esc stop"]
             )

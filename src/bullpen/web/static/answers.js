@@ -1,5 +1,5 @@
 // Cards that a key answers: the first one, where nothing is written, once it has been on the page for half a second.
-// What is pressed sooner was meant for what was there before.
+// What is pressed sooner was meant for what was there before: a digit then neither answers nor writes.
 "use strict";
 
 const answers = (() => {
@@ -55,10 +55,12 @@ const answers = (() => {
     const field = event.target.closest("input, textarea, select, [contenteditable]");
     if ((field && (field.id !== "text" || field.value)) || document.querySelector("dialog[open]")) return;
     const key = event.key === "Escape" ? "esc" : event.key;
-    const button = first?.isConnected ? [...first.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key) : null;
-    if (!button || event.timeStamp < firstSettled) return;
+    const buttons = first?.isConnected ? [...first.querySelectorAll("[data-key]")] : [];
+    const isTooEarly = event.timeStamp < firstSettled;
+    const button = buttons.find((one) => one.dataset.key === key);
+    if (isTooEarly ? !buttons.length || !/^\d$/.test(key) : !button) return;
     event.preventDefault();
-    button.click();
+    if (!isTooEarly) button.click();
   });
 
   document.addEventListener("DOMContentLoaded", () => {
