@@ -17,6 +17,7 @@ from bullpen.view.chips import chips
 from bullpen.view.messages import NOTE, is_note, kind_words, rebuilt_words
 from bullpen.view.notices import Words, notice_of, words_with_diffs
 from bullpen.view.reply_parts import reply_parts
+from bullpen.view.status_lines import why_last_waits
 from bullpen.web.access import Need, may
 from bullpen.web.assets import address
 from bullpen.web.identity import visitor
@@ -102,7 +103,7 @@ def _environment() -> Environment:
     shown = (clock, said, initials, exact, linked, diff_link, file_name, moved_up, code, plain, render, words)
     of_messages = (is_note, rebuilt_words, kind_words, reply_parts, chips, notice_of, words_with_diffs)
     environment.globals.update(activities=ACTIVITIES, address=address, attention=attention, may=visitor_may)
-    environment.globals.update(who_answers=WHO_ANSWERS, note=NOTE, used=numbers.used, visitor=visitor)
+    environment.globals.update(who_answers=WHO_ANSWERS, note=NOTE, used=numbers.used, visitor=visitor, why_last_waits=why_last_waits)
     environment.filters.update({function.__name__: function for function in (*spellings, *shown, *of_messages)})
     return environment
 

@@ -113,6 +113,36 @@ def test_every_choice_in_a_conflict_can_be_seen_and_touched(tmp_path: Path, open
     play(story())
 
 
+def test_it_says_why_what_was_said_last_does_not_begin_where_the_queue_is_far_away(
+    tmp_path: Path, open_browser: OpenBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = put_on_path(tmp_path, {"codex": [[{"hang": True}]], "claude": [[{"say": "Done."}]]})
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    members = '[[member]]\nname = "kai"\nagent = "codex"\n[[member]]\nname = "max"\nagent = "claude"\n'
+    team = tmp_path / "team.toml"
+    team.write_text(f'[defaults]\npermissions = "edit"\n[[member]]\nname = "kim"\n{members}')
+
+    async def story() -> None:
+        async with site(tmp_path, team) as served, open_browser() as browser:
+            conversation = (await served.hub.begin()).conversation
+            await conversation.say("@kai go")
+            page = await browser.new_page(viewport={"width": 390, "height": 780})
+            await served.let_in(page)
+            await page.goto(f"{served.url}/c/{conversation.id}")
+            why = page.locator(".last-waits")
+            await expect(page.locator("#live article")).to_be_visible()
+            await expect(why).to_have_count(0)
+            await conversation.say("@max a")
+            await expect(why).to_contain_text("max waits for kai: both may edit")
+            await expect(why).to_be_in_viewport(ratio=1)
+            await fits(page, "the reason")
+            await page.set_viewport_size({"width": 1280, "height": 780})
+            await expect(why).to_be_hidden()
+            await conversation.cancel()
+
+    play(story())
+
+
 async def fits(page: Page, what: str) -> None:
     """Check that nothing is wider than the page on any phone."""
     for width in WIDTHS:
