@@ -180,7 +180,7 @@ def test_the_tools_before_the_last_are_one_line(stage: Stage) -> None:
 
     async def story(scene: Scene) -> None:
         await scene.say("Go.")
-        await scene.sees("before: 5 tools", "✓ Bash step 5", "✓ Bash step 7")
+        await scene.sees("5 earlier tools", "✓ Bash step 5", "✓ Bash step 7")
         turn = scene.app.screen.query_one(TurnView)
         assert len(turn.query(StepFold)) == MOST_FOLDS == 3
         await turn._earlier.toggle()

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from bullpen.conversation.running_turn import RunningTurn
+from bullpen.text.numbers import counted
 from bullpen.tui.fold import Fold
 from bullpen.tui.live_text import LiveText
 from bullpen.tui.step_folds import StepFold
@@ -18,7 +19,7 @@ from bullpen.tui.text import one_line
 from bullpen.tui.theme import sign_of
 from bullpen.turn_events import TextDelta
 from bullpen.view.activity import ACTIVITIES, ActivityName
-from bullpen.view.steps import Step, Steps, steps_summary
+from bullpen.view.steps import Step, Steps
 
 FRAME_SECONDS = 1 / 30
 # Steps that are on the screen one by one: the last ones. Those before them are on one line that opens.
@@ -151,7 +152,9 @@ class EarlierSteps(Fold):
         """Show these."""
         self.steps = steps
         self.display = bool(steps)
-        self.set_title(Content(f"before: {steps_summary(steps)}"))
+        tools, failed = sum(step.kind == "tool" for step in steps), sum(step.failed for step in steps)
+        words = [counted(tools, "earlier tool") if tools else "earlier notes", f"{failed} failed" if failed else ""]
+        self.set_title(Content(" · ".join(filter(None, words))))
 
     def _all(self) -> Iterable[Widget]:
         return [StepFold(step) for step in self.steps]
