@@ -1,5 +1,8 @@
 """Typing anywhere writes; what cannot be undone asks first; and the screen says where keys go."""
 
+from pathlib import Path
+
+import pytest
 from tests.tui.stage import Scene, Script, Stage
 from textual import events
 
@@ -93,6 +96,38 @@ def test_escape_stops_who_is_working_when_it_is_pressed_twice(stage: Stage) -> N
         await scene.sees("No turn is running")
 
     stage.play(story)
+
+
+def test_what_escape_would_cancel_is_said_only_while_somebody_works(stage: Stage, tmp_path: Path) -> None:
+    stage.agent("max", [{"say": "One. "}, {"wait_for": str(tmp_path / "go")}, {"say": "Two."}])
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("One.")
+        await scene.press("escape")
+        await scene.sees("max is working. esc again cancels that.")
+        (tmp_path / "go").touch()
+        await scene.quiet()
+        await scene.until(lambda: "esc again" not in scene.text)
+
+    stage.play(story)
+
+
+@pytest.mark.parametrize("columns", [30, 45, 80])
+def test_no_key_of_the_last_line_is_cut(stage: Stage, columns: int) -> None:
+    stage.agent("max", [{"say": "Yes."}])
+    keys = ["F1 Help", "F3 Find", "F4 Task", "^o Prompt", "^q Leave", "^p Commands"]
+    whole = [" ".join(keys[:most]) for most in range(1, 7)]
+
+    async def story(scene: Scene) -> None:
+        await scene.sees("F1 Help")
+        await scene.until(
+            lambda: scene.text.split("\n")[-1].strip() == [one for one in whole if len(one) <= columns - 2][-1]
+        )
+        await scene.pilot.resize_terminal(120, 30)
+        await scene.sees(*keys)
+
+    stage.play(story, size=(columns, 20))
 
 
 def test_escape_goes_back_to_writing_when_nobody_works(stage: Stage) -> None:

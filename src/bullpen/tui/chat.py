@@ -153,6 +153,7 @@ class ChatScreen(Screen[None]):
         self._composer = Composer(names=names_of(conversation.team), more=SCREEN_COMMANDS, history=history)
         self._draft = draft
         self._second_press = SecondPress()
+        self._asked_to_cancel = ""
         self._updates = Updates(self, conversation, sender)
         # Made here, and not looked for: a key may come before they are on the screen.
         self._transcript = Transcript(conversation, colors=self._updates.view.colors)
@@ -372,6 +373,8 @@ class ChatScreen(Screen[None]):
     @on(Waiting)
     def show_escape(self) -> None:
         """Say on the footer what escape does now."""
+        if not self.conversation.running and not self.conversation.running_checks:
+            self._take_back(self._asked_to_cancel)
         now = self._can_cancel, self._choice("stop") is not None
         if now != self._on_escape:
             self._on_escape = now
@@ -517,12 +520,18 @@ class ChatScreen(Screen[None]):
             self.notify(question, severity="warning", timeout=QUESTION_SECONDS, markup=False)
         return is_sure
 
+    def _take_back(self, question: str) -> None:
+        """Remove what was asked, if nothing else was said since."""
+        if [note.message for note in self.app._notifications][-1:] == [question]:
+            self.app.clear_notifications()
+
     async def _cancel(self, key: str, turn_id: str | None = None) -> None:
         """Cancel one running turn or all of them, if the person is sure, and say which."""
         running = [turn for turn in self.conversation.running.values() if turn_id in (None, turn.turn.id)]
         checks = [] if turn_id else [one_line(one.name, 40) for one in self.conversation.running_checks]
         doing = at_work(running) if running else f"The check {', '.join(checks)} is running"
-        if (running or checks) and not self.is_sure(f"{doing}. {key} again cancels that."):
+        self._asked_to_cancel = f"{doing}. {key} again cancels that."
+        if (running or checks) and not self.is_sure(self._asked_to_cancel):
             return
         self.app.clear_notifications()
         cancel = ACTIONS["cancel"]
