@@ -8,7 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.segment import Segment
 from tests.tui.stage import Scene, Script, Stage
+from textual.color import Color
+from textual.constants import DIM_FACTOR
+from textual.filter import dim_style
+
+from bullpen.tui.theme import THEMES
 
 SCREENS = Path(__file__).parent / "screens"
 
@@ -32,6 +38,44 @@ def normalized(screen: str) -> str:
     first, *rest = screen.split("\n")
     screen = "\n".join([" ".join(first.split()), *rest])
     return re.sub(r"\d\d:\d\d(?=  #)", "09:00", re.sub(r"\b\d\.\d s\b", "0.1 s", screen)) + "\n"
+
+
+def contrast(segment: Segment) -> float:
+    """Return the contrast of a piece of the screen, as WCAG 2 measures it."""
+    assert segment.style is not None
+    style = dim_style(segment.style, Color(0, 0, 0), DIM_FACTOR) if segment.style.dim else segment.style
+    lightness = []
+    for color in (style.color, style.bgcolor):
+        assert color is not None
+        parts = [part / 255 for part in color.get_truecolor()]
+        red, green, blue = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        lightness.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    return (max(lightness) + 0.05) / (min(lightness) + 0.05)
+
+
+def test_dim_lines_can_be_read_in_both_themes(stage: Stage) -> None:
+    stage.agent("max", [{"think": "Cookies first."}, {"say": "Let me think."}, {"hang": True}])
+    words = ("no waiting turns", "turn 1", "Cookies first.", "Build the login.")
+
+    def pieces(scene: Scene) -> list[Segment]:
+        strips = scene.app.screen._compositor.render_strips()
+        return [piece for strip in strips for piece in strip if any(word in piece.text for word in words)]
+
+    async def story(scene: Scene) -> None:
+        await scene.say("Go.")
+        await scene.sees("Cookies first.", "Let me think.")
+        for is_over in (False, True):
+            if is_over:
+                await scene.press("escape", "escape")
+                await scene.sees("turn 1 ")
+            for theme in THEMES:
+                scene.app.theme = theme.name
+                await scene.settled()
+                found = pieces(scene)
+                assert len(found) >= 3
+                assert {piece.text: contrast(piece) for piece in found if contrast(piece) < 4.5} == {}, theme.name
+
+    stage.play(story)
 
 
 async def compare(name: str, scene: Scene) -> None:

@@ -27,6 +27,7 @@ class QueuePanel(OptionList):
     DEFAULT_CSS = """
     QueuePanel { height: auto; max-height: 50%; border: none; padding: 0 1; background: transparent; }
     QueuePanel:focus { border: none; }
+    QueuePanel > .option-list--option-disabled { color: $text-muted; }
     QueuePanel > .option-list--option-highlighted { background: transparent; text-style: none; }
     QueuePanel:focus > .option-list--option-highlighted { background: $primary 30%; }
     """
@@ -61,7 +62,7 @@ class QueuePanel(OptionList):
         selected = self.highlighted_option.id if self.highlighted_option else None
         self._queue = view.queue
         options = [_option(place, turn, view.colors) for place, turn in enumerate(view.queue, start=1)]
-        self.set_options(options or [Option(Content.styled("no waiting turns", "dim"), disabled=True)])
+        self.set_options(options or [Option(Content("no waiting turns"), disabled=True)])
         self.can_focus = bool(options)
         ids = self._turn_ids
         if ids:

@@ -32,6 +32,7 @@ class SearchScreen(ModalScreen[int | None]):
     SearchScreen > Vertical { width: 90%; max-width: 110; height: auto; max-height: 90%; margin: 2 0; padding: 0 1;
         border: round $border; background: $surface; }
     SearchScreen Input, SearchScreen Input:focus { border: none; height: 1; background: $panel; margin: 0 0 1 0; }
+    SearchScreen OptionList > .option-list--option-disabled { color: $text-muted; }
     SearchScreen OptionList, SearchScreen OptionList:focus { height: auto; max-height: 80%; border: none;
         background: $surface; }
     """
@@ -83,7 +84,7 @@ class SearchScreen(ModalScreen[int | None]):
         except BullpenError as error:
             found = []
             self.notify(one_line(str(error), 300), severity="error", markup=False)
-        nothing = [Option(Content.styled("nothing found", "dim"), disabled=True)] if words.strip() else []
+        nothing = [Option("nothing found", disabled=True)] if words.strip() else []
         self._found.set_options([_option(one) for one in found] or nothing)
         if found:
             self._found.highlighted = 0

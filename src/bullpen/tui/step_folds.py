@@ -25,7 +25,7 @@ def title_of(step: Step) -> Content:
     title = one_line(step.title, 40)
     if step.kind != "tool":
         summary = one_line(step.summary or step.output, 100)
-        return Content.assemble((f"{SIGNS[step.kind]} {title} ", "bold"), (summary, "dim"))
+        return Content.assemble((f"{SIGNS[step.kind]} {title} ", "bold"), summary)
     sign, style = (
         ("✗", "$text-error") if step.failed else ("…", "$text-accent") if step.is_open else ("✓", "$text-success")
     )

@@ -28,7 +28,8 @@ class UnansweredFold(Fold):
         title = Content.assemble(
             sign_of(turn.activity),
             (f"{one_line(name, 40)} ", f"bold {color}"),
-            (f"{one_line(turn.heading, 80)} · {turn.summary}", "dim"),
+            # The line is muted already.
+            f"{one_line(turn.heading, 80)} · {turn.summary}",
         )
         super().__init__(title, lambda: _inside(turn))
 

@@ -103,7 +103,9 @@ def _environment() -> Environment:
     shown = (clock, said, initials, exact, linked, diff_link, file_name, moved_up, code, plain, render, words)
     of_messages = (is_note, rebuilt_words, kind_words, reply_parts, chips, notice_of, words_with_diffs)
     environment.globals.update(activities=ACTIVITIES, address=address, attention=attention, may=visitor_may)
-    environment.globals.update(who_answers=WHO_ANSWERS, note=NOTE, used=numbers.used, visitor=visitor, why_last_waits=why_last_waits)
+    environment.globals.update(
+        who_answers=WHO_ANSWERS, note=NOTE, used=numbers.used, visitor=visitor, why_last_waits=why_last_waits
+    )
     environment.filters.update({function.__name__: function for function in (*spellings, *shown, *of_messages)})
     return environment
 
