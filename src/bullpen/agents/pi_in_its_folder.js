@@ -6,10 +6,11 @@ const MOST_LINKS = 40;
 // As in program_files.py: files and folders that are not hidden and make programs run.
 const FILES = [
   "amplify.yml", "appveyor.yml", "binding.gyp", "bitbucket-pipelines.yml", "bitrise.yml", "buildspec.yml",
-  "bunfig.toml", "circle.yml", "cloudbuild.yaml", "cloudbuild.yml", "codebuff.json", "codemagic.yaml", "crush.json",
-  "default.nix", "devbox.json", "flake.nix", "guix.scm", "manifest.scm", "mcp.json", "mise", "netlify.toml",
-  "opencode.json", "opencode.jsonc", "pnpm-workspace.yaml", "pyvenv.cfg", "shell.nix", "sitecustomize", "team.toml",
-  "usercustomize", "vercel.json", "wercker.yml",
+  "bunfig.toml", "circle.yml", "cloudbuild.yaml", "cloudbuild.yml", "codebuff.json", "codemagic.yaml",
+  "composer.json", "crush.json", "default.nix", "devbox.json", "flake.nix", "guix.scm", "hk.pkl", "manifest.scm",
+  "mcp.json", "mise", "netlify.toml", "opencode.json", "opencode.jsonc", "pnpm-workspace.yaml", "pyvenv.cfg",
+  "rust-toolchain", "rust-toolchain.toml", "shell.nix", "sitecustomize", "team.toml", "usercustomize", "vercel.json",
+  "wercker.yml",
 ];
 const BEGINNINGS = [
   "azure-pipelines", "captainhook.", "devenv.", "grumphp.", "husky.config.", "jenkinsfile", "lefthook-local.",
