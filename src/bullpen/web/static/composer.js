@@ -51,6 +51,8 @@ document.addEventListener("DOMContentLoaded", () => {
   function grow() {
     text.style.setProperty("height", "auto");
     text.style.setProperty("height", `${Math.min(text.scrollHeight + 2, window.innerHeight * 0.4)}px`);
+    // While it was measured the page was shorter, and the browser has scrolled up for that.
+    tail.settle();
   }
 
   const draft = JSON.parse(sessionStorage.getItem(key) ?? "null");

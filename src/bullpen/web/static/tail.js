@@ -105,5 +105,5 @@ const tail = (() => {
     window.addEventListener("scroll", scrolled, { passive: true });
   });
 
-  return { keepPlace };
+  return { keepPlace, settle };
 })();
