@@ -317,7 +317,10 @@ class TurnFiles:
 
     async def left_by_undo(self, turn_id: str | None) -> tuple[str, FilesLeft] | None:
         """Return the turn that an undo takes back, and what of it a person perhaps changed and the undo leaves."""
-        return None if self._history is None else await self._state.in_store(self._history.left_by_undo, turn_id)
+        if self._history is None:
+            return None
+        await self._unfinished.complete_left()
+        return await self._state.in_store(self._history.left_by_undo, turn_id)
 
     async def put_programs(self, turn_id: str, paths: Collection[str], person: str) -> None:
         """Put only these files back to what they were before a turn. The journal's lock is held meanwhile."""
