@@ -125,7 +125,7 @@ def _knocks(most: int, random: Random) -> list[Knock]:
 async def _in_process(knocks: list[Knock]) -> list[str]:
     failures = []
     # These come over no connection whose other end could be looked at.
-    persons = mock.patch.object(guard, "is_agents_connection", lambda *_: False)
+    persons = mock.patch.object(guard, "is_agents_connection", return_value=False)
     with persons, tempfile.TemporaryDirectory(prefix="torture-") as folder:
         async with server(Path(folder)) as (door, keys):
             session = keys.redeem(keys.new_ticket()) or ""
