@@ -50,6 +50,7 @@ test-all: $(TOOLS)
 	@$(BIN)/python tests/agents/real_cli/install.py
 	@$(BIN)/python -m tests.web.browser.install
 	@$(BIN)/python -m tests.store.postgres.install
+	@$(BIN)/python -m tests.sandbox.install
 	@$(BIN)/pytest -q $(AT_ONCE) -m "foreign and not torture" tests proofs $(ARGS)
 	@$(BIN)/python -m benchmarks.growth_cases
 	@$(BIN)/python -m tests.other_pythons

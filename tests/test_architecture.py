@@ -33,11 +33,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "real_paths": set(),
     "approvals": {"turn_events"},
     "text": {"turn_events"},
+    "sandbox": {"config", "permissions", "program_files"},
     "markers": {"text"},
     "context": {"cache", "errors", "markers", "memory", "messages", "text"},
     "agents": {
         *("acp_protocol", "approvals", "config", "context", "errors", "memory", "permissions", "program_files", "text"),
-        *("real_paths", "turn_events"),
+        *("real_paths", "sandbox", "turn_events"),
     },
     "callers": {"agents"},
     "files": {"config", "errors", "file_changes", "program_files", "text"},
@@ -45,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prices": {"config", "errors", "turn_events"},
     "team": {
         *("agents", "approvals", "config", "context", "errors", "files", "markers", "permissions", "prices", "text"),
-        "turn_events",
+        *("sandbox", "turn_events"),
     },
     "routing": {"errors", "markers", "memory", "messages", "team", "text", "turn_events"},
     "store": {
@@ -96,7 +97,7 @@ MAY_IMPORT |= {"tui": set(FOR_DOORS), "web": set(FOR_DOORS)}
 MAY_IMPORT |= {
     "cluster": {
         *("agents", "app", "config", "context", "conversation", "doctor", "errors", "routing", "store", "team", "text"),
-        *("approvals", "file_changes", "files", "memory", "messages", "permissions", "tools", "turn_events"),
+        *("approvals", "file_changes", "files", "memory", "messages", "permissions", "sandbox", "tools", "turn_events"),
     }
 }
 MAY_IMPORT |= {"cli": {*FOR_DOORS, "tui", "web", "testing", "cluster"}, "__main__": {"cli"}}

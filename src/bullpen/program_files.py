@@ -110,6 +110,15 @@ class ProgramFiles:
         self.folder = os.path.realpath(folder)
         self._targets: tuple[str, ...] | None = None
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The real paths to which such files lead: hooks of git that are links, what git's settings name."""
+        if self._targets is None:
+            found = {*_targets(self.folder), *git_targets(self.folder)}
+            # One that leads to the folder itself, or to what is around it, would make all of it such a file.
+            self._targets = tuple(sorted(target for target in found if not _is_below(self.folder, target)))
+        return self._targets
+
     def is_usual(self, path: str) -> bool:
         """Return whether a path leads to a file in the folder that makes nothing run, and that is not bullpen's own."""
         try:
@@ -150,17 +159,13 @@ class ProgramFiles:
 
     def _is_target(self, real: str) -> bool:
         """Return whether such files lead to a path: `.git/hooks/pre-commit -> ../../check.sh`, settings of git."""
-        if self._targets is None:
-            found = {*_targets(self.folder), *git_targets(self.folder)}
-            # One that leads to the folder itself, or to what is around it, would make all of it such a file.
-            self._targets = tuple(target for target in found if not _is_below(self.folder, target))
-        return any(_is_below(real, target) for target in self._targets)
+        return any(_is_below(real, target) for target in self.targets)
 
     def _is_special(self, real: str) -> bool:
         """Return whether a file is in a repository without a folder `.git`, or is a team file with another name."""
         above = [str(folder) for folder in PurePath(real).parents if _is_below(str(folder), self.folder)]
         is_in_repository = any(_is_head(f"{folder}/HEAD") for folder in above)
-        return is_in_repository or (folded(real).endswith(".toml") and _has_members(real))
+        return is_in_repository or is_team_file(real)
 
 
 def is_program_name(name: str) -> bool:
@@ -190,6 +195,11 @@ def folded(name: str) -> str:
     # On Windows a colon begins the name of a stream of the same file.
     plain = unicodedata.normalize("NFD", plain).partition(":")[0].strip()
     return plain if plain.strip(". ") == "" else plain.rstrip(". ")
+
+
+def is_team_file(path: str) -> bool:
+    """Return whether a file is a team file, regardless of its name."""
+    return folded(path).endswith(".toml") and _has_members(path)
 
 
 def is_package(path: str) -> bool:

@@ -10,6 +10,8 @@ class AcpProgram(Struct, frozen=True):
     command: tuple[str, ...]
     needs: str = "an account"
     """What it needs before it answers."""
+    folders: tuple[str, ...] = ()
+    """Where it keeps its files, in the home folder."""
 
     @property
     def toml(self) -> str:
@@ -25,10 +27,10 @@ class AcpProgram(Struct, frozen=True):
 
 
 ACP_PROGRAMS = (
-    AcpProgram("Auggie", ("auggie", "--acp")),
-    AcpProgram("Cline", ("cline", "--acp")),
-    AcpProgram("Factory Droid", ("droid", "exec", "--output-format", "acp")),
-    AcpProgram("fast-agent", ("fast-agent-acp",), needs="a key of a vendor of models"),
-    AcpProgram("OpenHands", ("openhands", "acp")),
-    AcpProgram("Qoder CLI", ("qodercli", "--acp")),
+    AcpProgram("Auggie", ("auggie", "--acp"), folders=(".augment",)),
+    AcpProgram("Cline", ("cline", "--acp"), folders=(".cline",)),
+    AcpProgram("Factory Droid", ("droid", "exec", "--output-format", "acp"), folders=(".factory",)),
+    AcpProgram("fast-agent", ("fast-agent-acp",), needs="a key of a vendor of models", folders=(".fast-agent",)),
+    AcpProgram("OpenHands", ("openhands", "acp"), folders=(".openhands",)),
+    AcpProgram("Qoder CLI", ("qodercli", "--acp"), folders=(".qoder",)),
 )

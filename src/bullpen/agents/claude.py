@@ -14,6 +14,7 @@ from bullpen.agents.folder_settings import CLAUDE, FolderSettings
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER, server_config
 from bullpen.context.assemblers import ClaudeContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -227,6 +228,23 @@ def _tools(server: Sequence[str]) -> tuple[str, ...]:
     return ("--mcp-config", server_config(server), "--allowedTools", f"mcp__{SERVER}")
 
 
+_OWN = OwnFiles(
+    folders=(
+        OwnFolder(
+            path=".claude",
+            variable="CLAUDE_CONFIG_DIR",
+            settings=(
+                *("settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "hooks", "output-styles"),
+                *("plugins", "rules", "skills", "workflows"),
+            ),
+            programs=("local",),
+        ),
+    ),
+    # It also holds servers that it starts.
+    copies=(".claude.json",),
+    reads=(".aws", ".config/gcloud"),
+)
+
 _SPEC = AgentSpec(
     name="claude-code",
     aliases=("claude",),
@@ -279,6 +297,7 @@ _SPEC = AgentSpec(
         variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     ),
     folder_settings=FolderSettings(files=CLAUDE, arguments=lambda _: ("--setting-sources", "user")),
+    own_files=_OWN,
     sessions=SessionSpec(
         start=("--session-id", "{id}"),
         resume=("--resume", "{id}"),

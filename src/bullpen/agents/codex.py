@@ -15,6 +15,7 @@ from bullpen.agents.folder_settings import CODEX, FolderSettings
 from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import CALL_SECONDS, SERVER
 from bullpen.context.assemblers import CodexContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -183,6 +184,28 @@ _RUNNING = AgentSpec(
         "not_signed_in": "Run `codex login`, or set CODEX_API_KEY.",
     },
     tested_versions=("0.169.0",),
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(
+                path=".codex",
+                variable="CODEX_HOME",
+                settings=(
+                    "config.toml",
+                    "hooks.json",
+                    "rules",
+                    "AGENTS.md",
+                    "AGENTS.override.md",
+                    "prompts",
+                    "agents",
+                    "plugins",
+                ),
+            ),
+        ),
+        fails=(
+            "Codex' own sandbox does not start within it where TMPDIR is set: its commands and edits fail then; only "
+            'with permissions = "ask" some of what you agree to works'
+        ),
+    ),
     folder_settings=FolderSettings(
         files=CODEX, arguments=partial(_trusting, "untrusted"), reading_arguments=partial(_trusting, "trusted")
     ),

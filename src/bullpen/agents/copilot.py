@@ -12,6 +12,7 @@ from bullpen.agents.spec import AgentSpec, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER, server_config
 from bullpen.context.assemblers import GeminiContextAssembler
 from bullpen.program_files import BEGINNINGS, ENDINGS, FILES, FOLDERS, LAST_NAMES
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -149,6 +150,28 @@ ONE_WAY = AgentSpec(
         ("not_signed_in", "No authentication information found|copilot login|Authentication failed"),
     ),
     # With --acp it runs a folder's hooks unasked; and it reads everything if the user has told it to trust the folder.
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(
+                path=".copilot",
+                variable="COPILOT_HOME",
+                settings=(
+                    "settings.json",
+                    "mcp-config.json",
+                    "lsp-config.json",
+                    "agents",
+                    "extensions",
+                    "hooks",
+                    "installed-plugins",
+                    "skills",
+                    "copilot-instructions.md",
+                ),
+            ),
+            # It unpacks itself there: `bullpen doctor` lets it do so, if nobody has run it yet.
+            OwnFolder(path=".cache/copilot", variable="XDG_CACHE_HOME", within="copilot", programs=("pkg",)),
+        ),
+        reads=(".config/gh",),
+    ),
     folder_settings=FolderSettings(files=COPILOT, always_read=COPILOT),
     sessions=_SESSIONS,
     hints={

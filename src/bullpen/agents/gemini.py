@@ -13,6 +13,7 @@ from bullpen.agents.folder_settings import GEMINI, GEMINI_TRUSTED, FolderSetting
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import SERVER
 from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -121,6 +122,28 @@ ONE_WAY = AgentSpec(
         "permission_refused": "Run `gemini` once in this folder and trust it.",
     },
     tested_versions=("0.61.0",),
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(
+                path=".gemini",
+                variable="GEMINI_CLI_HOME",
+                within=".gemini",
+                settings=(
+                    "settings.json",
+                    ".env",
+                    "GEMINI.md",
+                    "agents",
+                    "commands",
+                    "extensions",
+                    "hooks",
+                    "policies",
+                    "skills",
+                    "trustedFolders.json",
+                ),
+            ),
+        ),
+        reads=(".config/gcloud",),
+    ),
     sign_in=SignInProbe(
         variables=("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI=true"),
         files=(".gemini/oauth_creds.json", ".gemini/.env"),

@@ -33,6 +33,9 @@ GRACE_SECONDS = 0.3
 PATIENCE_SECONDS = 60.0
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0005, 0.05
 
+SANDBOX = b"\0--unshare-user\0--unshare-pid\0--unshare-ipc\0--die-with-parent\0--new-session\0--cap-drop\0ALL\0"
+"""The arguments of a process of ours that only waits for the program within its sandbox, after its name."""
+
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 # Bullpen decides when the guardian ends; a key in its terminal, or a signal to all of a service, does not.
@@ -154,8 +157,11 @@ def _reap_orphans(agent: int) -> int | None:
 
 
 def _end_gently(agent: int) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(agent, signal.SIGTERM)
+    # What holds a program in a sandbox would end it at once, so that is not told.
+    held = _children(agent) if _is_sandbox(agent) else []
+    for group in held or [agent]:
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGTERM)
     deadline = time.monotonic() + GRACE_SECONDS
     while _reap_orphans(agent) is None and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -227,6 +233,13 @@ def _children(pid: int) -> list[int]:
 def _parent(pid: int) -> int:
     # The name in parentheses may contain anything, even spaces and parentheses.
     return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
+
+
+def _is_sandbox(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        name = _read(f"/proc/{pid}/cmdline")
+        return name[name.find(b"\0") :].startswith(SANDBOX)
+    return False
 
 
 def _read(path: str) -> bytes:

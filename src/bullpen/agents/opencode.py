@@ -13,6 +13,7 @@ from bullpen.agents.spec import AgentSpec
 from bullpen.agents.tool_server import SERVER
 from bullpen.agents.vendor_variables import VENDOR_VARIABLES
 from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 
 MODE = "bullpen"
 """An agent of our own in its settings: what a user's other agents may do unasked does not count for it."""
@@ -57,6 +58,29 @@ SPEC = AgentSpec(
     },
     tested_versions=("1.18.33",),
     # It runs a folder's plugins, even if it is told to disable them and the folder's settings.
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(path=".local/share/opencode", variable="XDG_DATA_HOME", within="opencode", programs=("bin",)),
+            OwnFolder(path=".local/state/opencode", variable="XDG_STATE_HOME", within="opencode"),
+            OwnFolder(
+                path=".cache/opencode",
+                variable="XDG_CACHE_HOME",
+                within="opencode",
+                programs=("bin", "node_modules", "package.json", "packages"),
+            ),
+            OwnFolder(
+                path=".config/opencode",
+                variable="XDG_CONFIG_HOME",
+                within="opencode",
+                settings=(
+                    *("opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "skills", "themes"),
+                    *(f"{kind}{many}" for kind in ("plugin", "tool", "agent", "command", "mode") for many in ("", "s")),
+                ),
+                programs=("bun.lock", "node_modules", "package.json"),
+            ),
+        ),
+        reads=(".aws", ".azure", ".config/gcloud"),
+    ),
     folder_settings=FolderSettings(files=OPENCODE, always_read=OPENCODE),
     why_no_sessions="opencode has all sessions in one database, so bullpen cannot put one back after a bad turn",
 )

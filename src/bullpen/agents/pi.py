@@ -9,6 +9,7 @@ from bullpen.agents.folder_settings import PI, PI_SETTINGS, FolderSettings
 from bullpen.agents.spec import AgentSpec, SessionSpec
 from bullpen.agents.vendor_variables import VENDOR_VARIABLES
 from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -140,6 +141,28 @@ SPEC = AgentSpec(
         "not_signed_in": "Run `pi` once and use /login, or set the key of your provider, e.g. ANTHROPIC_API_KEY.",
     },
     tested_versions=(TESTED,),
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(
+                path=".pi/agent",
+                variable="PI_CODING_AGENT_DIR",
+                settings=(
+                    "settings.json",
+                    "models.json",
+                    "AGENTS.md",
+                    "SYSTEM.md",
+                    "extensions",
+                    "git",
+                    "npm",
+                    "prompts",
+                    "skills",
+                    "themes",
+                    "tools",
+                ),
+            ),
+        ),
+        reads=(".aws", ".azure", ".config/gcloud"),
+    ),
     folder_settings=FolderSettings(files=PI, always_read=(PI_SETTINGS,), arguments=lambda _: ("--no-extensions",)),
     sessions=SessionSpec(
         resume=("--session", "{id}"),

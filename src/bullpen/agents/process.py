@@ -24,6 +24,7 @@ import fcntl
 
 from bullpen.agents.guarded_program import GuardedProgram
 from bullpen.agents.plain_program import PlainProgram
+from bullpen.agents.processes.proc_files import ProcFiles
 
 # Large enough to read a flood quickly, small enough not to keep other agents waiting.
 READ_BYTES = 256 * 1024
@@ -33,6 +34,8 @@ PIPE_BYTES = 1024 * 1024
 GRACE_SECONDS = 1.0
 # A grandchild that holds our pipes open after its parent's exit gets this long to finish its line.
 DRAIN_SECONDS = 0.5
+HIGHEST_CODE = 128
+_CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
@@ -43,6 +46,7 @@ class Child:
         self,
         argv: Sequence[str],
         *,
+        prefix: Sequence[str] = (),
         cwd: Path,
         env: Mapping[str, str],
         stdin: bytes,
@@ -57,7 +61,8 @@ class Child:
         self.last_activity = monotonic()
         deeper = str(depth() + 1)
         env = {**env, process_tree.TURN_VARIABLE: self._turn_id, DEPTH_VARIABLE: deeper}
-        self._program, self._pipes = _started(argv, cwd, env, self._turn_id, is_dialogue=keep_stdin_open)
+        self._is_held = bool(prefix)
+        self._program, self._pipes = _started((*prefix, *argv), cwd, env, self._turn_id, is_dialogue=keep_stdin_open)
         self._exited = self._program.exited
         self._family = [pid for pid in (self.pid, self._program.guardian_pid) if pid is not None]
         self._streams: list[asyncio.Future[None]] = []
@@ -100,7 +105,9 @@ class Child:
         for stream in self._streams:
             if stream.done():
                 stream.result()
-        return self._exited.result()
+        code = self._exited.result()
+        # What holds a program ends as a shell would after a signal.
+        return HIGHEST_CODE - code if self._is_held and code - HIGHEST_CODE in _CRASHES else code
 
     async def stop(self) -> None:
         """End the program if it is still running, and everything it has started; then close the pipes."""
@@ -121,8 +128,15 @@ class Child:
             process_tree.tools_of.pop(pid, None)
 
     def _signal_group(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+        for group in self._groups(number):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, number)
+
+    def _groups(self, number: int) -> list[int]:
+        """Return whom a signal is for: not what holds the program, since that would end it at once."""
+        if self._is_held and number != signal.SIGKILL:
+            return ProcFiles().children(self.pid) or [self.pid]
+        return [self.pid]
 
     def _open_reader(self, pipe: IO[bytes], on_data: Callable[[bytes], None]) -> "asyncio.Future[None]":
         """Pass on what is read from a pipe in large pieces. The future is done at the end of the pipe."""

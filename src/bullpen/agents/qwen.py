@@ -13,6 +13,7 @@ from bullpen.agents.folder_settings import QWEN, FolderSettings
 from bullpen.agents.spec import AgentSpec, AllowRules, SessionSpec, SignInProbe
 from bullpen.agents.tool_server import CALL_SECONDS, SERVER, server_config
 from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 from bullpen.turn_events import (
     Event,
     Failed,
@@ -221,6 +222,25 @@ ONE_WAY = AgentSpec(
         "not_signed_in": "Run `qwen` once and use /auth, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL.",
     },
     tested_versions=("0.24.4",),
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(
+                path=".qwen",
+                variable="QWEN_HOME",
+                settings=(
+                    "settings.json",
+                    ".env",
+                    "QWEN.md",
+                    "agents",
+                    "commands",
+                    "extensions",
+                    "hooks",
+                    "skills",
+                    "trustedFolders.json",
+                ),
+            ),
+        ),
+    ),
     sign_in=SignInProbe(
         variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
         files=(".qwen/settings.json", ".qwen/.env"),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,9 +32,13 @@ from bullpen.config import program_path
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.memory import SessionLeft, SessionUse
 from bullpen.permissions import Permission
+from bullpen.sandbox.rules import NO_SANDBOX, CannotHold, SandboxRules
 from bullpen.text.clean import clean_text
 from bullpen.text.secrets import without_secrets
 from bullpen.turn_events import Failed, Finished, Started, Usage
+
+if TYPE_CHECKING:
+    from bullpen.agents.program_sandbox import Refusals
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +81,7 @@ async def run_turn(
     server: tuple[str, ...] = (),
     asked: AskedTime | None = None,
     agreed: Callable[[], Collection[str]] = frozenset,
+    sandbox: SandboxRules = NO_SANDBOX,
 ) -> Reply:
     """Run the agent's program with one prompt, and return its answer.
 
@@ -86,6 +92,7 @@ async def run_turn(
     `ask` answers, and the time limits stop meanwhile; where it can listen, `on_tell` gets what gives it words. `server`
     is the command of an MCP server that the CLI is told of, and `asked` the time in which people are asked there.
     `agreed` returns the marks of the settings of this folder to which people have agreed; it is run without others.
+    `sandbox` says whether the system holds it, and what it may write then beside its folder.
     """
     spec = spec.with_permissions(permissions)
     asked = AskedTime() if asked is None else asked
@@ -105,8 +112,9 @@ async def run_turn(
         prompt=text, folder=str(folder), permissions=permissions, model=model, session=session, server=server
     )
     driver = spec.driver(opening) if spec.driver else None
+    refusals = _refusals(sandbox, permissions, emit)
     dialogue = Dialogue(driver, ask, emit, asked, folder) if driver else None
-    transcript = _transcript(spec, emit, environment, session, on_output, driver)
+    transcript = _transcript(spec, refusals.emit if refusals else emit, environment, session, on_output, driver)
     try:
         _heed(choice, emit)
         _refuse_what_is_not_asked(spec, permissions, environment)
@@ -116,18 +124,36 @@ async def run_turn(
             on_command(command)
             if dialogue is not None:
                 on_tell(dialogue.tell)
-            ending = await _run_program(
-                spec, transcript, dialogue, asked, command, prompt, folder, environment, idle_timeout, total_timeout
-            )
+            run = partial(_run_program, spec, transcript, dialogue, asked, command, prompt, folder)
+            if refusals is None:
+                ending = await run(environment, (), idle_timeout, total_timeout)
+            else:
+                refusals.tell = dialogue.tell if dialogue is not None else refusals.tell
+                around = refusals.sandboxed(spec, sandbox, permissions, folder, command, environment, server)
+                async with around as held:
+                    ending = await run({**environment, **held.environment}, held.prefix, idle_timeout, total_timeout)
+                    refusals.read(transcript.stderr_tail)
     except asyncio.CancelledError:
         emit(Failed(kind="cancelled", message="The turn was cancelled.", partial_text=transcript.text))
         raise
     except _TurnFailed as error:
         command, ending = (), error.failure
+    except CannotHold as error:
+        command, ending = (), Failed(kind="crashed", message=str(error), hint=error.hint)
     if not transcript.has_begun and (notice := refused(spec, program, output, ending)):
         emit(notice)
         raise SystemFileRefused
     return _reply(spec, emit, transcript, ending, command, monotonic() - began)
+
+
+def _refusals(rules: SandboxRules, permissions: Permission, emit: Emit) -> "Refusals | None":
+    """Return what makes a sandbox and tells what that refuses; None: nothing is to hold the program."""
+    if not rules.hold(permissions):
+        return None
+    # A turn without a sandbox does not load it.
+    from bullpen.agents.program_sandbox import Refusals
+
+    return Refusals(emit)
 
 
 def _tool_arguments(spec: AgentSpec, environment: Mapping[str, str], server: tuple[str, ...]) -> tuple[str, ...]:
@@ -282,6 +308,7 @@ async def _run_program(
     prompt: bytes,
     cwd: Path,
     environment: Mapping[str, str],
+    prefix: tuple[str, ...],
     idle_timeout: float,
     total_timeout: float,
 ) -> Finished | Failed:
@@ -289,6 +316,7 @@ async def _run_program(
     try:
         child = Child(
             command,
+            prefix=prefix,
             cwd=cwd,
             env=environment,
             stdin=prompt,

@@ -13,6 +13,7 @@ from bullpen.agents.folder_settings import NO_SETTINGS, FolderSettings
 from bullpen.context.assemblers import ContextAssembler
 from bullpen.memory import SessionUse
 from bullpen.permissions import Permission
+from bullpen.sandbox.rules import NOTHING_OWN, OwnFiles
 from bullpen.text.plain_commands import is_plain_command
 from bullpen.turn_events import Event, FailureKind
 
@@ -189,6 +190,8 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     sign_in: SignInProbe = SignInProbe()
     folder_settings: FolderSettings = NO_SETTINGS
     """What it reads of a folder's settings."""
+    own_files: OwnFiles = NOTHING_OWN
+    """What of a person's home folder is its own: a sandbox lets it write that."""
     sessions: SessionSpec | None = None
     """How it continues in a session of its own; None: every turn begins from nothing."""
     why_no_sessions: str = UNKNOWN_SESSIONS

@@ -11,6 +11,7 @@ from bullpen.agents.command import TextParser
 from bullpen.agents.folder_settings import VIBE, FolderSettings
 from bullpen.agents.spec import AgentSpec, SignInProbe
 from bullpen.context.assemblers import GeminiContextAssembler
+from bullpen.sandbox.rules import OwnFiles, OwnFolder
 
 ASKED = ("bash", "experimental_bash", "git_bash", "powershell", "write_file", "edit", "web_fetch", "web_search", "task")
 TOOLS = {name: {"permission": "ask", "allowlist": []} for name in ASKED}
@@ -42,6 +43,25 @@ SPEC = AgentSpec(
     # vibe-acp loads everything before it says which version it is: 2.5 s of work, where vibe needs 0.04 s.
     version_program="vibe",
     # It reads them if the user has told it to trust the folder; then it also runs what they allow.
+    own_files=OwnFiles(
+        folders=(
+            OwnFolder(
+                path=".vibe",
+                variable="VIBE_HOME",
+                settings=(
+                    "config.toml",
+                    ".env",
+                    "hooks.toml",
+                    "agents",
+                    "plugins",
+                    "prompts",
+                    "skills",
+                    "tools",
+                    "trusted_folders.toml",
+                ),
+            ),
+        ),
+    ),
     folder_settings=FolderSettings(files=VIBE, always_read=VIBE),
     why_no_sessions="vibe replaces the files of a session, so bullpen cannot put one back after a bad turn",
     sign_in=SignInProbe(variables=("MISTRAL_API_KEY",), files=(".vibe/.env",), is_complete=False),

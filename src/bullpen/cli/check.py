@@ -14,6 +14,7 @@ from bullpen.team.checks import hand_over_sentences, problems_of, shared_folder_
 from bullpen.team.file import read_team_file, team_path
 from bullpen.team.reach import Reach, agents_reached
 from bullpen.team.reader import read_team
+from bullpen.team.sandboxes import unheld_sentences
 from bullpen.team.stand_in_checks import stand_in_sentences
 from bullpen.team.standing_answers import StandingAnswers
 from bullpen.team.team import Team
@@ -105,6 +106,7 @@ def _print(path: Path, problems: Sequence[TeamProblem], team: Team | None) -> No
         *shared_folder_sentences(team, root),
         *stand_ins,
         *settings,
+        *unheld_sentences(team),
         *narrowed_rules,
         *wider,
     ):

@@ -23,6 +23,7 @@ from bullpen.doctor import (
 )
 from bullpen.errors import BullpenError, WrongUsage
 from bullpen.team.file import LoadedTeam, load_team
+from bullpen.team.sandboxes import held_sentences
 from bullpen.text.safe import printable
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         if team:
             print(printable(f"What the team in {team.path} needs here:"))
         _print_table(findings)
-        for sentence in (*who_asks(team), *who_stands_in(team, findings)) if team else ():
+        for sentence in (*who_asks(team), *who_stands_in(team, findings), *held_sentences(team.team)) if team else ():
             print(printable(sentence))
         for sentence in other_agents_here(cwd=Path.cwd()).values() if options.all else ():
             print(sentence)

@@ -49,6 +49,7 @@ from bullpen.cluster.worker_session import WorkerSession
 from bullpen.config import data_folder
 from bullpen.context.prompt import AssemblerOutput
 from bullpen.errors import AgentFailed, NotAllowedHere
+from bullpen.sandbox.rules import SandboxRules
 from bullpen.tools.door import open_door
 from bullpen.turn_events import Event, Failed
 
@@ -339,6 +340,7 @@ class Shift:
             ask=listening.ask,
             on_tell=listening.on_tell,
             asked=listening.asked,
+            sandbox=SandboxRules(is_on=file.sandbox, writable=file.writable),
         )
         async with _door_for(work, spec, listening) as server:
             run = partial(run, server=server)

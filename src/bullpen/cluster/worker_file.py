@@ -33,6 +33,10 @@ class WorkerFile(Struct, frozen=True, kw_only=True):
     """Commands that an agent may be allowed to run without being asked."""
     models: tuple[str, ...] = ()
     """Models that a member's entry may name; without a name, an agent runs with the one of its CLI's own settings."""
+    sandbox: bool = False
+    """Whether the system holds agents here to their permissions; what may do everything is never held."""
+    writable: tuple[str, ...] = ()
+    """What they may write then beside their folders."""
     arguments: tuple[str, ...] = ()
     """Arguments that a member's entry may add."""
     env: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from bullpen.files.folders import Folders
 from bullpen.files.worktrees import Worktrees
 from bullpen.routing.queue import WaitingTurn
 from bullpen.store.base import PoolOrder
+from bullpen.team.sandboxes import rules_of
 from bullpen.team.team import Member
 
 
@@ -153,6 +154,7 @@ class MemberAgent(Struct, frozen=True, kw_only=True):
             server=running.server,
             asked=running.asked,
             agreed=self.agreed,
+            sandbox=rules_of(member),
         )
 
     def _environment(self) -> dict[str, str]:

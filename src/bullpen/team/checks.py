@@ -24,6 +24,7 @@ from bullpen.team.own_memory import why_shared
 from bullpen.team.programs_here import finds, not_found
 from bullpen.team.reach import agents_reached
 from bullpen.team.reader import examine_team
+from bullpen.team.sandboxes import NO_NETWORK_NEEDS_COMMAND, is_member_held, of_no_effect, what_fails_within
 from bullpen.team.stand_in_checks import stand_in_problems
 from bullpen.team.team import Check, Member, Team
 from bullpen.team.toml_lines import Path as KeyPath
@@ -157,6 +158,7 @@ class _Checks:
             if name not in self._environ:
                 yield self._problem((*path, "env"), f"{name} is not set, so it cannot be passed on", "warning")
         yield from self._permissions(path, member)
+        yield from self._sandbox(path, member)
         yield from self._may_address(path, member)
         yield from self._allow(path, member)
         yield from self._memory(path, member)
@@ -232,7 +234,9 @@ class _Checks:
             )
 
     def _permissions(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
-        if is_known(member.agent) and not is_restricted(member.agent):
+        if not is_known(member.agent) and is_member_held(member):
+            pass  # the system restricts it, whichever program it is
+        elif is_known(member.agent) and not is_restricted(member.agent):
             text = "only decides what is answered: what its program does unasked is up to that program's own settings"
             yield self._problem((*path, "permissions"), text, "remark")
         elif not is_known(member.agent) and member.permissions == "full":
@@ -249,6 +253,15 @@ class _Checks:
         if member.permissions != "ask" and member.deny:
             text = 'has no effect: what an agent may never do is only known with permissions = "ask"'
             yield self._problem((*path, "deny"), text, "warning")
+
+    def _sandbox(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
+        """Say what has no effect here, or not what it seems."""
+        if without := of_no_effect(member):
+            yield self._problem((*path, "sandbox"), without, "warning")
+        elif not member.network and is_known(member.agent):
+            yield self._problem((*path, "network"), NO_NETWORK_NEEDS_COMMAND)
+        if fails := what_fails_within(member):
+            yield self._problem((*path, "sandbox"), fails, "warning")
 
     def _may_address(self, path: KeyPath, member: Member) -> Iterator[TeamProblem]:
         """Warn about hand-overs to members with full permissions that the team file makes free."""

@@ -201,6 +201,9 @@ AGENT_KEYS = PERSON_KEYS | {
     "allow": _ALLOWED,
     "deny": _ALLOWED,
     "ask_timeout": _SECONDS,
+    "sandbox": _FLAG,
+    "writable": _TEXTS,
+    "network": _FLAG,
     "window": _whole(0),
     "window_bytes": _whole(0),
     "visibility": _one_of("all", "addressed"),
@@ -224,7 +227,7 @@ AGENT_KEYS = PERSON_KEYS | {
 DEFAULT_KEYS = {
     key: AGENT_KEYS[key]
     for key in (
-        *("cwd", "env", "permissions", "allow", "deny", "ask_timeout"),
+        *("cwd", "env", "permissions", "allow", "deny", "ask_timeout", "sandbox", "writable"),
         *("window", "window_bytes", "visibility", "max_bytes", "workspace", "reply", "memory", "memory_tokens"),
         *("pool", "idle_timeout", "total_timeout", "budget", "tools", "may_set_task", "may_drop"),
     )
@@ -247,6 +250,8 @@ WORKER_KEYS = {
     "permissions": _PERMISSIONS,
     "allow": _ALLOWED,
     "models": _TEXTS,
+    "sandbox": _FLAG,
+    "writable": _TEXTS,
     "arguments": _TEXTS,
     "env": Kind(
         "a list of variable names, without values; a trailing * matches any ending", _read_patterns, may_be_secret=True

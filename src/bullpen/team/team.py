@@ -92,6 +92,12 @@ class Member(Struct, frozen=True, kw_only=True):
     """Rules on what it may never do, where people could be asked."""
     ask_timeout: float = 1800.0
     """Seconds that a person has to answer it."""
+    sandbox: bool = False
+    """Whether the system holds it to its permissions; full permissions are never held."""
+    writable: tuple[str, ...] = ()
+    """What it may write beside its folder and what is its CLI's own."""
+    network: bool = True
+    """Whether its programs reach the network."""
     window: int | None = None
     """How many earlier messages it is given; None means by their size."""
     window_bytes: int = DEFAULT_WINDOW_BYTES

@@ -23,6 +23,7 @@ from bullpen.errors import InvalidTeam, TeamProblem
 from bullpen.permissions import Permission
 from bullpen.team.kept_file import KeptFile
 from bullpen.team.left_out import words_of
+from bullpen.team.sandboxes import is_member_held, sandbox_words
 from bullpen.team.stand_ins import in_role
 from bullpen.team.team import Check, Member, Team
 
@@ -56,6 +57,10 @@ class Runs(Struct, frozen=True, kw_only=True):
     """None: the CLI's usual one, or none at all."""
     when: str = ""
     """When it runs, if not when somebody asks it."""
+    is_held: bool = False
+    """Whether the system holds it to them here."""
+    sandbox: str = ""
+    """What the system holds it to, or why it does not; empty: nothing can be held here, and the file says nothing."""
     settings: Reading = Reading()
     """Settings in its folder that its CLI would read."""
 
@@ -100,6 +105,8 @@ def _runs(member: Member, root: Path) -> Runs:
         own_arguments=member.arguments,
         environment=(*spec.environment, *member.env),
         instruction_file=root / member.instruction_file if member.instruction_file else None,
+        is_held=is_member_held(member),
+        sandbox=sandbox_words(member),
         settings=_settings(member, spec, root),
     )
 

@@ -53,6 +53,7 @@ class PlayedChild:
         arguments: Sequence[str],
         *,
         cwd: Path,
+        prefix: Sequence[str] = (),  # noqa: ARG002 - nothing holds a thread
         env: Mapping[str, str],
         stdin: bytes,
         keep_stdin_open: bool = False,

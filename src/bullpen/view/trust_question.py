@@ -48,6 +48,8 @@ def _facts(runs: Runs) -> Iterator[tuple[str, str]]:
     if runs.when:
         yield "when", _one_line(runs.when)
     yield "may", _one_line(_permissions(runs))
+    if runs.sandbox:
+        yield "held", _one_line(runs.sandbox)
     if runs.environment:
         yield "gets", _one_line(f"the variables {', '.join(runs.environment)}")
     if runs.instruction_file:
@@ -60,7 +62,7 @@ def _facts(runs: Runs) -> Iterator[tuple[str, str]]:
 
 
 def _permissions(runs: Runs) -> str:
-    if not runs.restricted:
+    if not runs.restricted and not runs.is_held:
         return "do anything that you may: bullpen cannot restrict this program"
     allowed = {
         "read-only": "read",

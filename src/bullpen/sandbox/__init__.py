@@ -1,0 +1,1 @@
+"""What the operating system itself keeps an agent's programs from, whichever program it is."""
