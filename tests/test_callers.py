@@ -16,6 +16,7 @@ import pytest
 
 from bullpen import callers, private_door
 from bullpen.agents import process_tree
+from bullpen.agents.processes import connections
 from bullpen.agents.processes.connections import End
 from bullpen.callers import caller
 from bullpen.tools.calls import Answer, Call
@@ -107,7 +108,7 @@ async def test_and_nobody_decides_in_a_conversation(tmp_path: Path, monkeypatch:
 
 
 CONNECTS = """
-import array, ctypes, os, socket, sys, threading
+import array, ctypes, mmap, os, socket, sys, threading
 port, way = int(sys.argv[1]), sys.argv[2]
 def connected():
     line = socket.create_connection(("127.0.0.1", port))
@@ -132,7 +133,10 @@ else:
     if way == "on its way":
         kept = socket.socketpair()
         kept[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [line.fileno()]))])
-    if way in ("on its way", "closed"):
+    if way == "mapped":
+        size, start = ctypes.c_size_t(mmap.PAGESIZE), ctypes.c_long(0)
+        assert system.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, line.fileno(), start) != -1
+    if way in ("on its way", "mapped", "closed"):
         line.close()
 print(told[0], flush=True)
 sys.stdin.read()
@@ -165,15 +169,16 @@ def test_an_agents_connection_is_known() -> None:
 
 
 @only_linux
-@pytest.mark.parametrize("way", ["hidden", "files of its own", "on its way", "closed"])
+@pytest.mark.parametrize("way", ["hidden", "files of its own", "on its way", "mapped", "closed"])
 def test_an_agents_connection_is_never_taken_for_a_persons(way: str) -> None:
     with connecting(way, **AGENT) as (_, client, server):
         assert callers.is_agents_connection(client, server) is not False
 
 
 @only_linux
-def test_nor_if_others_show_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    with connecting("on its way", **AGENT) as (agent, client, server):
+@pytest.mark.parametrize("way", ["on its way", "mapped"])
+def test_nor_if_others_show_nothing_either(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with connecting(way, **AGENT) as (agent, client, server):
         monkeypatch.setattr(callers, "is_out_of_sight", lambda pid: pid != agent)
         assert callers.is_agents_connection(client, server) is None
 
@@ -184,7 +189,14 @@ def test_a_persons_connection_is_known() -> None:
         assert callers.is_agents_connection(client, server) is False
 
 
+@pytest.fixture
+def no_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be on a machine where no agent runs."""
+    monkeypatch.setattr(process_tree, "processes_of_agents", set)
+
+
 @only_linux
+@pytest.mark.usefixtures("no_agents")
 def test_sshd_which_shows_nothing_is_a_persons(monkeypatch: pytest.MonkeyPatch) -> None:
     with connecting("on its way") as (sshd, client, server):
         monkeypatch.setattr(callers, "is_out_of_sight", lambda pid: pid == sshd)
@@ -192,6 +204,31 @@ def test_sshd_which_shows_nothing_is_a_persons(monkeypatch: pytest.MonkeyPatch) 
 
 
 @only_linux
+def test_while_an_agent_runs_it_may_be_that_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connecting("on its way") as (sshd, client, server):
+        monkeypatch.setattr(callers, "is_out_of_sight", lambda pid: pid == sshd)
+        monkeypatch.setattr(process_tree, "processes_of_agents", lambda: {os.getpid()})
+        assert callers.is_agents_connection(client, server) is None
+
+
+@only_linux
+def test_an_agent_that_ends_meanwhile_is_not_taken_for_sshd(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = [End(2**63, os.getuid(), True)]
+    monkeypatch.setattr(callers, "ends_between", lambda *_: [*ends])
+    monkeypatch.setattr(callers, "is_out_of_sight", lambda _: True)
+
+    def ending() -> set[int]:
+        """End when agents are looked for; its connection ends with it."""
+        ends.clear()
+        return set()
+
+    monkeypatch.setattr(process_tree, "processes_of_agents", ending)
+
+    assert callers.is_agents_connection(1, 2) is None
+
+
+@only_linux
+@pytest.mark.usefixtures("no_agents")
 def test_what_nobody_can_have_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     with connecting("on its way") as (_, client, server):
         monkeypatch.setattr(callers, "is_out_of_sight", lambda _: False)
@@ -199,7 +236,42 @@ def test_what_nobody_can_have_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @only_linux
-def test_another_users_proxy_shows_nothing_and_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("lent", "found"),
+    [("", False), ("kim:{}:10\n", None), ("# none\nkim:{}\nkim:one:ten\n", False)],
+    ids=["another's", "lent", "unreadable"],
+)
+def test_a_socket_of_a_user_that_an_agent_may_become_may_be_the_agents(
+    lent: str, found: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = os.getuid() + 10_000_000
+    (tmp_path / "subuid").write_text(lent.format(other - 9))
+    monkeypatch.setattr(connections, "SUBORDINATE", tmp_path / "subuid")
+    monkeypatch.setattr(callers, "ends_between", lambda *_: [End(2**63, other, True)])
+    monkeypatch.setattr(process_tree, "processes_of_agents", lambda: {os.getpid()})
+
+    assert callers.is_agents_connection(1, 2) is found
+
+
+@only_linux
+@pytest.mark.parametrize(("lent", "found"), [("", False), ("kim:{}:10\n", None)])
+def test_nor_is_sshd_heard_beside_an_agent_that_has_become_such_a_user(
+    lent: str, found: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = os.getuid() + 10_000_000
+    (tmp_path / "subuid").write_text(lent.format(other - 9))
+    monkeypatch.setattr(connections, "SUBORDINATE", tmp_path / "subuid")
+    monkeypatch.setattr(callers, "ends_between", lambda *_: [End(2**63, os.getuid(), True)])
+    monkeypatch.setattr(process_tree, "processes_of_agents", lambda: {0})
+    monkeypatch.setattr(callers, "users_of", lambda pid: {os.getuid() if pid else other})
+    monkeypatch.setattr(callers, "is_out_of_sight", lambda _: True)
+
+    assert callers.is_agents_connection(1, 2) is found
+
+
+@only_linux
+def test_another_users_proxy_shows_nothing_and_is_heard_while_an_agent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "processes_of_agents", lambda: {os.getpid()})
     monkeypatch.setattr(callers, "ends_between", lambda *_: [End(2**63, os.getuid() + 1, True)])
 
     assert callers.is_agents_connection(1, 2) is False

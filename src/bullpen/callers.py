@@ -5,10 +5,10 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from bullpen.agents import process_tree
-from bullpen.agents.processes.connections import End, ends_between, holds, is_out_of_sight, may_hold_unseen, users_of
+from bullpen.agents.processes.connections import End, ends_between, holds, is_lent, is_out_of_sight, users_of
 from bullpen.agents.processes.mark import UNLIMITED, own_mark
 
 SOL_LOCAL, LOCAL_PEERCRED, LOCAL_PEERPID = 0, 1, 2
@@ -72,7 +72,9 @@ def is_agents_connection(client_port: int, server_port: int) -> bool | None:
         found = _worst(_is_agents_end(end) for end in ends)
         if found is not None:
             return found
-    return False if all(map(_must_be_a_persons, ends)) else None
+    is_persons = all(map(_must_be_a_persons, ends))
+    # An agent that has ended before agents were looked for has it no more.
+    return False if is_persons and ends == ends_between(client_port, server_port) else None
 
 
 def _comes_from_elsewhere(client_port: int, server_port: int) -> bool:
@@ -103,10 +105,16 @@ def _worst(found: Iterable[bool | None]) -> bool | None:
 def _must_be_a_persons(end: End) -> bool:
     """Return whether an end that no process shows is a person's: sshd and other users' proxies show nothing, either.
 
-    An agent's process that hides what it has open is looked for, too.
+    A program can hide what it has open where nobody can look, such as io_uring: beside an agent, none is a person's.
     """
-    of_user = [pid for pid in process_tree.process_table().all() if end.user in users_of(pid)]
-    agents = process_tree.processes_of_agents()
-    if not end.inode or any(pid in agents and may_hold_unseen(pid, end) for pid in of_user):
+    # Who may use a number of another user can give it to a socket, too.
+    is_ours = _is_ours(end.user)
+    may_have: Callable[[int], bool] = _is_ours if is_ours else end.user.__eq__
+    if not end.inode or any(any(map(may_have, users_of(pid))) for pid in process_tree.processes_of_agents()):
         return False
-    return end.user != os.getuid() or any(is_out_of_sight(pid) for pid in of_user if pid not in agents)
+    everybody = process_tree.process_table().all()
+    return not is_ours or any(os.getuid() in users_of(pid) and is_out_of_sight(pid) for pid in everybody)
+
+
+def _is_ours(user: int) -> bool:
+    return user == os.getuid() or is_lent(user)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from msgspec import Struct
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 ESTABLISHED = "01"
-_HIDDEN = re.compile(rb"^(scm_fds|UserFiles):\s*[1-9]", re.MULTILINE)
-"""Descriptors on their way through a local socket, and those that io_uring keeps: no folder of /proc has them."""
+SUBORDINATE = Path("/etc/subuid")
 
 
 class End(Struct, frozen=True):
@@ -45,24 +43,12 @@ def _ends(table: str, own_port: int, other_port: int) -> Iterator[End]:
 
 def holds(pid: int, end: End) -> bool:
     """Return whether a process has this end open, as far as we may look."""
-    return any(end.link == link for _, link in _open_files(f"/proc/{pid}"))
+    return end.link in _open_files(f"/proc/{pid}")
 
 
 def is_out_of_sight(pid: int) -> bool:
     """Return whether a process runs that does not let us see what it has open."""
-    return _is_out_of_sight(f"/proc/{pid}")
-
-
-def may_hold_unseen(pid: int, end: End) -> bool:
-    """Return whether a process may have this end where its own folder does not show it, or does not let us look."""
-    threads = [f"/proc/{pid}"]
-    with contextlib.suppress(OSError):
-        # Each may have files of its own, and the first one may have ended.
-        threads += map(str, Path(f"/proc/{pid}/task").iterdir())
-    return any(_is_out_of_sight(thread) or _hides(thread, end) for thread in threads)
-
-
-def _is_out_of_sight(process: str) -> bool:
+    process = f"/proc/{pid}"
     try:
         if Path(process, "stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X"):
             return False
@@ -77,14 +63,6 @@ def _is_out_of_sight(process: str) -> bool:
     return False
 
 
-def _hides(process: str, end: End) -> bool:
-    for file, link in _open_files(process):
-        with contextlib.suppress(OSError):
-            if link == end.link or _HIDDEN.search(Path(process, "fdinfo", file).read_bytes()):
-                return True
-    return False
-
-
 def users_of(pid: int) -> frozenset[int]:
     """Return the users as whom a process does something."""
     with contextlib.suppress(OSError):
@@ -94,10 +72,25 @@ def users_of(pid: int) -> frozenset[int]:
     return frozenset()
 
 
-def _open_files(process: str) -> Iterator[tuple[str, str]]:
-    """Yield each file that a process or thread has open, and what it is."""
+def is_lent(user: int) -> bool:
+    """Return whether people of this machine may use the number of a user as their own, and give it to their sockets."""
+    try:
+        lines = SUBORDINATE.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    # https://man7.org/linux/man-pages/man5/subuid.5.html
+    ranges = [fields[1:] for line in lines if len(fields := line.split(":")) == 3]
+    return any(
+        int(first) <= user < int(first) + int(count)
+        for first, count in ranges
+        if first.isdecimal() and count.strip().isdecimal()
+    )
+
+
+def _open_files(process: str) -> Iterator[str]:
+    """Yield each file that a process has open."""
     # There may be very many; paths as objects would take several times as long.
     with contextlib.suppress(OSError):
         for file in os.listdir(f"{process}/fd"):  # noqa: PTH208
             with contextlib.suppress(OSError):
-                yield file, os.readlink(f"{process}/fd/{file}")  # noqa: PTH115
+                yield os.readlink(f"{process}/fd/{file}")  # noqa: PTH115
