@@ -46,6 +46,21 @@ async def said(script: str, cwd: Path, *arguments: str) -> str:
     return (await run_turn(spec, output, emit=lambda _: None, cwd=cwd)).text
 
 
+def test_a_program_is_looked_for_on_its_own_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "its-own-program"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho found\n", encoding="utf-8")
+    program.chmod(0o755)
+    assert asyncio.run(said("echo once", tmp_path)) == "once"
+
+    # The guardian that waits now was started with another one.
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    spec = command_agent(["its-own-program"])
+    output = spec.assembler().assemble(AssemblerInput(current_message="Go."))
+
+    assert asyncio.run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path)).text == "found"
+
+
 def test_when_bullpen_is_killed_the_whole_family_ends_although_nobody_opens_anything(tmp_path: Path) -> None:
     with Family(tmp_path / "family", list(KINDS)) as family:
         assert len(family.members) > len(KINDS)

@@ -108,13 +108,15 @@ def _start(request: bytes, stdio: list[int], to_default: list[signal.Signals]) -
     A request is the number of arguments, the folder, the arguments and the variables, with zeros between them.
     """
     count, cwd, *words = request.split(b"\0")
-    variables = [line.partition(b"=") for line in words[int(count) :]]
+    variables = {name: value for name, _, value in (line.partition(b"=") for line in words[int(count) :])}
+    # It is looked for where it would look itself, and not where this process was once told to.
+    os.environb[b"PATH"] = variables.get(b"PATH", os.fsencode(os.defpath))
     try:
         os.chdir(cwd)
         return os.posix_spawnp(
             words[0],
             words[: int(count)],
-            {name: value for name, _, value in variables},
+            variables,
             file_actions=[(os.POSIX_SPAWN_DUP2, descriptor, target) for target, descriptor in enumerate(stdio)],
             setsid=True,
             setsigdef=to_default,
