@@ -46,19 +46,31 @@ async def said(script: str, cwd: Path, *arguments: str) -> str:
     return (await run_turn(spec, output, emit=lambda _: None, cwd=cwd)).text
 
 
-def test_a_program_is_looked_for_on_its_own_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_looked_for_on_its_own_path(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "its-own-program"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho found\n", encoding="utf-8")
     program.chmod(0o755)
-    assert asyncio.run(said("echo once", tmp_path)) == "once"
+    heard: list[bytes] = []
 
-    # The guardian that waits now was started with another one.
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    spec = command_agent(["its-own-program"])
-    output = spec.assembler().assemble(AssemblerInput(current_message="Go."))
+    async def started() -> None:
+        # Then a guardian waits that was started with another one.
+        assert await said("echo once", tmp_path) == "once"
+        child = Child(
+            [program.name],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
+            stdin=b"",
+            on_stdout=heard.append,
+            on_stderr=heard.append,
+            crash_records=CrashRecords(tmp_path / "records"),
+        )
+        await child.wait()
+        await child.stop()
 
-    assert asyncio.run(run_turn(spec, output, emit=lambda _: None, cwd=tmp_path)).text == "found"
+    asyncio.run(started())
+
+    assert heard == [b"found\n"]
 
 
 def test_when_bullpen_is_killed_the_whole_family_ends_although_nobody_opens_anything(tmp_path: Path) -> None:
