@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bullpen.acp_protocol import METHOD_NOT_FOUND, PROTOCOL_VERSION
+from bullpen.agents.acp_grants import Asked, Grants, has_text, is_done
 from bullpen.agents.acp_records import Counts, ToolCall, offered, plan
 from bullpen.agents.acp_session import Request, choose_mode, choose_model, model_of, modes_of, no_mode
 from bullpen.agents.acp_words import (
@@ -86,8 +87,7 @@ class AcpDriver:
         self._unplaced: dict[str, tuple[int | str, dict[str, Any]]] = {}
         """Requests that are not questions yet, by their calls: it has not told where their commands are to run."""
         self._asked = 0
-        self._granted: set[str] = set()
-        """The calls that got a yes."""
+        self._grants = Grants(opening.folder)
         self._refusals: list[Refusal] = []
         self._told: list[str] = []
         self._follow_ups = 0
@@ -142,7 +142,9 @@ class AcpDriver:
         # A changed command cannot be passed on, and the one that was asked for must not run.
         is_yes = answer.verdict == "yes" and not answer.command and "allow_once" in asked.options
         if is_yes:
-            self._granted.add(asked.call)
+            self._grants.grant(asked.asked)
+        else:
+            self._grants.refuse(asked.asked)
         self._reply(asked.number, chosen(asked.options.get("allow_once" if is_yes else "reject_once")))
         if answer.verdict == "stop":
             self._is_stopped, self._stopped_because = True, answer.reason
@@ -304,6 +306,8 @@ class AcpDriver:
         return bool(self._dialect.own_words) and re.fullmatch(self._dialect.own_words, text) is not None
 
     def _on_call(self, number: str, update: dict[str, Any]) -> Iterator[Event]:
+        if update.get("sessionUpdate") == "tool_call":
+            self._grants.begin(number)
         call = self._call(number)
         call.learn(update)
         if call.is_placed and (request := self._unplaced.pop(number, None)):
@@ -312,20 +316,30 @@ class AcpDriver:
         # While it is pending, its input may not be whole yet.
         if not call.is_started and status in ("in_progress", "completed", "failed"):
             yield from self._start(call)
+        call.has_output |= has_text(update)
+        has_run = is_done(update) or (call.has_output and self._grants.is_refused(number))
         if status in ("completed", "failed"):
             self._calls.pop(number, None)
             yield call.finished(failed=status == "failed")
-        if status == "completed" and number not in self._granted:
-            yield from self._on_unasked(call)
+        if has_run:
+            yield from self._on_done(call)
+        if status in ("completed", "failed"):
+            self._grants.end(number)
 
-    def _on_unasked(self, call: ToolCall) -> Iterator[Event]:
-        """End the turn, and its program, if it needed a yes for what it has done."""
-        done = call.question("", self._opening.folder)
-        is_asked_for = done.kind in ("command", "edit") and not is_free(done, self._opening.folder)
+    def _on_done(self, call: ToolCall) -> Iterator[Event]:
+        """End the turn, and its program, if what it has done needed a yes, and is not what got one."""
         must_ask = self._opening.permissions == "ask" and not self._judges_itself
-        if self._is_prompting and must_ask and is_asked_for:
+        if self._is_prompting and must_ask and (what := self._unasked_deed(call)):
             self._cancel()
-            yield self._over(went_past(done.command or call.title or done.tool))
+            yield self._over(went_past(what))
+
+    def _unasked_deed(self, call: ToolCall) -> str:
+        """Return what a call has done without a yes; empty if nothing."""
+        deed = call.deed(self._opening.folder)
+        if deed is None:
+            return call.title if self._grants.is_refused_command(call.title) else ""
+        is_allowed = self._grants.covers(call, deed) or is_free(deed, self._opening.folder)
+        return "" if is_allowed else deed.command or call.title or deed.tool or call.id
 
     def _call(self, number: str) -> ToolCall:
         """Return what is known of a call."""
@@ -363,7 +377,9 @@ class AcpDriver:
         if not self._is_prompting or self._is_stopped or not isinstance(told, dict):
             self._reply(number, chosen(None))
             return
-        call = self._call(str(told.get("toolCallId")))
+        number_of_call = str(told.get("toolCallId"))
+        self._grants.begin(number_of_call)
+        call = self._call(number_of_call)
         call.learn(told)
         if self._dialect.places_apart and call.command and not call.is_placed:
             self._unplaced[call.id] = number, params
@@ -378,7 +394,8 @@ class AcpDriver:
         choices = call.choices(params.get("options"))
         if choices is not None:
             question = replace(question, kind="question", choices=tuple(choices), why=question.why or about)
-        self._questions[question.id] = Question(number, options, about, call.id, choices)
+        asked = Asked(call.id, question, call.written)
+        self._questions[question.id] = Question(number, options, about, asked, choices)
         unasked = self._unasked(question)
         if unasked is None:
             yield question
@@ -426,6 +443,13 @@ class AcpDriver:
     # The end.
 
     def _on_prompt_ended(self, result: dict[str, Any]) -> Iterator[Event]:
+        # A text before a question may be what it is about; if there was none, it was an output.
+        asked = {question.asked.call for question in self._questions.values()}
+        for call in self._calls.values():
+            if call.has_output and call.id not in asked and not self._is_stopped:
+                yield from self._on_done(call)
+        if not self._is_prompting:
+            return
         self._is_prompting = False
         self._counts.add_prompt(result)
         for call in self._calls.values():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bullpen.acp_protocol import ASKED_KINDS, QUESTION
 from bullpen.agents.common_records import count, todo_list
@@ -16,6 +17,8 @@ FOLDERS = ("cwd", "dir_path", "directory", "workdir")
 """What the CLIs call the folder that a command is to run in."""
 SHOWN = frozenset({"args", "command", "description", *FOLDERS})
 """What is given with a command and shown as the command, its folder, or why."""
+EDITOR_WORDS = frozenset({"create", "insert", "str_replace", "undo_edit", "view"})
+"""What a tool that reads and writes files may call a command."""
 CONTEXT_LINES = 3
 _NAME = re.compile(r"[a-z][A-Za-z0-9_-]*")
 # Gemini tells the folder of a command only in a text for people.
@@ -40,10 +43,14 @@ class ToolCall(Struct):
     paths: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     """Files of which it has shown a diff."""
+    written: tuple[tuple[str, str], ...] = ()
+    """These files, with their new texts."""
     diff: str = ""
     text: str = ""
     raw_output: Any = None
     is_started: bool = False
+    has_output: bool = False
+    """Whether it had a text before it was over."""
     is_question: bool = False
     """Whether the agent says that it only asks something: other teams of bullpen do."""
 
@@ -70,16 +77,19 @@ class ToolCall(Struct):
     def _learn_content(self, content: list[Any]) -> None:
         texts: list[str] = []
         diffs: list[tuple[str, str]] = []
+        written: list[tuple[str, str]] = []
         for block in content:
             match block:
                 case {"type": "content", "content": {"type": "text", "text": str(text)}}:
                     texts.append(text)
                 case {"type": "diff", "path": str(path), "newText": str(new)}:
                     diffs.append((path, line_diff(path, block.get("oldText"), new)))
+                    written.append((path, new))
         self.text = "\n".join(texts)
         if diffs:
             self.edited = tuple(dict.fromkeys(path for path, _ in diffs))
             self.diff = "".join(diff for _, diff in diffs)
+            self.written = tuple(written)
 
     def started(self) -> ToolStarted:
         """Return that it has been called. Few agents tell the tool's name."""
@@ -120,6 +130,16 @@ class ToolCall(Struct):
             why=self.text or _text(self.given.get("description")),
         )
 
+    def deed(self, folder: str) -> ApprovalAsked | None:
+        """Return what it does as the question that it needs, whatever it is called; None: it needs none."""
+        question = self.question("", folder)
+        if question.kind in ("command", "edit"):
+            return question
+        if self.edited:
+            return replace(question, kind="edit")
+        command = self._other_command
+        return replace(question, kind="command", command=command) if command else None
+
     def choices(self, options: object) -> dict[str, str] | None:
         """Return the answers of which only a person can choose one, with their ids; None: it asks for a permission."""
         names = dict(_named(options))
@@ -144,6 +164,17 @@ class ToolCall(Struct):
         if is_clear and len(plain) == 1 and {*map(os.path.realpath, paths)} == {*map(os.path.realpath, plain)}:
             return plain.pop()
         return f"({' or '.join(told)})"
+
+    @property
+    def _other_command(self) -> str:
+        """What is called a command of a tool that is not called a shell, and may be one."""
+        match self.given.get("command"):
+            case str(command) if command not in EDITOR_WORDS:
+                return command
+            case [*words]:
+                return shlex.join(map(str, words))
+            case _:
+                return ""
 
     @property
     def command(self) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bullpen import __version__
 from bullpen.acp_protocol import PROTOCOL_VERSION, SIGN_IN_NEEDED
+from bullpen.agents.acp_grants import Asked
 from bullpen.turn_events import Failed, FailureKind
 
 MOST_CHARACTERS = 500
@@ -55,7 +56,7 @@ class Question(Struct, frozen=True):
     number: int | str
     options: dict[str, str]
     about: str
-    call: str
+    asked: Asked
     choices: dict[str, str] | None = None
     """The ids of its answers, by their words; None: it is whether something may be done."""
 
