@@ -29,10 +29,14 @@ def test_the_command_of_another_tool_than_a_shell_is_not_a_command() -> None:
 @pytest.mark.parametrize(
     ("given", "command", "details"),
     [
-        ({"command": "git", "args": ["push", "-f"]}, "git push -f", {}),
+        ({"command": "git", "args": ["push", "-f"]}, "git push -f", {"args": ["push", "-f"]}),
         ({"command": ["git", "push x"]}, "git 'push x'", {}),
         ({"command": "pytest", "stdin": "x", "cwd": "sub", "description": "d"}, "pytest", {"stdin": "x"}),
-        ({}, "a title", {}),
+        ({"command": "a && b", "commands": ["a", "b"]}, "a && b", {}),
+        ({"command": "a", "commands": ["a", "b"]}, "a", {"commands": ["a", "b"]}),
+        ({"command": "a", "cwd": {"path": "/etc"}}, "a", {"cwd": {"path": "/etc"}}),
+        ({}, "a title", {"title": "a title"}),
+        ({"command": {"x": "touch"}}, "a title", {"command": {"x": "touch"}, "title": "a title"}),
     ],
 )
 def test_a_command_has_all_its_arguments_and_what_else_is_given(
@@ -41,6 +45,45 @@ def test_a_command_has_all_its_arguments_and_what_else_is_given(
     question = asked("execute", given)
 
     assert (question.kind, question.command, question.details) == ("command", command, details)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"rawInput": {"command": ""}},
+        {"rawInput": {"commands": ["touch x"]}},
+        {"rawInput": {"command": "ls", "commands": ["touch x"]}},
+        {"rawInput": {"command": {"x": "touch"}}},
+        {"rawInput": {"script": "touch x"}},
+        {"rawInput": {"command": "ls", "args": ["; touch x"]}},
+        {"rawInput": {"command": "ls", "cwd": {"path": "/etc"}}},
+        {"rawInput": "touch x"},
+        {"rawInput": ["touch", "x"]},
+        {"content": [{"type": "content", "content": {"type": "text", "text": "$ touch x"}}]},
+    ],
+)
+def test_a_title_is_never_free_and_neither_is_what_is_not_understood(told: dict[str, Any], tmp_path: Path) -> None:
+    call = ToolCall(id="1")
+    call.learn({"kind": "execute", "title": "ls", **told})
+    assert not is_free(call.question("q", str(tmp_path)), str(tmp_path))
+
+
+def test_gemini_tells_its_commands_as_titles_with_nothing_beside_them(tmp_path: Path) -> None:
+    call = ToolCall(id="1", titles_are_commands=True)
+    call.learn({"kind": "execute", "title": "ls"})
+    assert is_free(call.question("q", str(tmp_path)), str(tmp_path))
+
+    call.learn({"rawInput": "touch x"})
+    assert not is_free(call.question("q", str(tmp_path)), str(tmp_path))
+
+
+@pytest.mark.parametrize(("command", "is_usual"), [("touch x", False), (["touch", "x"], False), ("create", True)])
+def test_an_edit_with_a_command_beside_it_is_more_than_an_edit(command: object, is_usual: bool, tmp_path: Path) -> None:
+    call = ToolCall(id="1")
+    diff = [{"type": "diff", "path": str(tmp_path / "a.txt"), "oldText": "", "newText": "x"}]
+    call.learn({"kind": "edit", "title": "Edit", "content": diff, "rawInput": {"command": command}})
+    assert is_free(call.question("q", str(tmp_path)), str(tmp_path)) is is_usual
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -344,7 +344,9 @@ class AcpDriver:
     def _call(self, number: str) -> ToolCall:
         """Return what is known of a call."""
         name = number.partition("__")[0] if self._dialect.ids_name_tools else ""
-        call = self._calls.get(number) or ToolCall(number, name=name)
+        call = self._calls.get(number) or ToolCall(
+            number, name=name, titles_are_commands=self._dialect.titles_are_commands
+        )
         if len(self._calls) < MOST_CALLS:
             self._calls[number] = call
         return call

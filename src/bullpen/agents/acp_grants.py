@@ -68,6 +68,7 @@ class Grants:
         question = asked.question
         if done.kind == "edit":
             is_shown = question.kind == "edit" or bool(question.diff)
+            is_shown &= done.details.get("command") == question.details.get("command")
             return is_shown and self._covers_paths(question, done) and self._covers_texts(asked, call)
         if question.kind != "command":
             # A tool's own word, shown to people as it was given.

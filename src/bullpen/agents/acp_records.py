@@ -15,7 +15,7 @@ from bullpen.turn_events import ApprovalAsked, TodoList, ToolFinished, ToolStart
 
 FOLDERS = ("cwd", "dir_path", "directory", "workdir")
 """What the CLIs call the folder that a command is to run in."""
-SHOWN = frozenset({"args", "command", "description", *FOLDERS})
+SHOWN = frozenset({"command", "description", *FOLDERS})
 """What is given with a command and shown as the command, its folder, or why."""
 EDITOR_WORDS = frozenset({"create", "insert", "str_replace", "undo_edit", "view"})
 """What a tool that reads and writes files may call a command."""
@@ -35,6 +35,8 @@ class ToolCall(Struct):
     """What it was called at first: with many agents that is the name of the tool, too."""
     kind: str = ""
     title: str = ""
+    titles_are_commands: bool = False
+    """Whether its title is its command if nothing else is given."""
     given: dict[str, Any] = {}
     folders: tuple[str, ...] = ()
     """Where it is to run."""
@@ -63,7 +65,10 @@ class ToolCall(Struct):
         self.kind = _text(told.get("kind")) or self.kind
         self.title = _text(told.get("title")) or self.title
         self.label = self.label or self.title
-        if isinstance(given := told.get("rawInput"), dict) and given:
+        given = told.get("rawInput")
+        if given and not isinstance(given, dict):
+            self.given = {"rawInput": given}
+        elif given:
             self.given = given
             folders = tuple(text for name in FOLDERS if (text := _text(given.get(name))))
             self.folders = folders or self.folders
@@ -138,7 +143,9 @@ class ToolCall(Struct):
         if self.edited:
             return replace(question, kind="edit")
         command = self._other_command
-        return replace(question, kind="command", command=command) if command else None
+        if not command:
+            return None
+        return replace(question, kind="command", command=command, paths=(), details=self._details(command))
 
     def choices(self, options: object) -> dict[str, str] | None:
         """Return the answers of which only a person can choose one, with their ids; None: it asks for a permission."""
@@ -148,9 +155,24 @@ class ToolCall(Struct):
 
     def _details(self, command: str) -> dict[str, Any]:
         """Return what else it is given than what is shown as a command or a diff."""
-        if command:
-            return {name: value for name, value in self.given.items() if name not in SHOWN}
-        return {} if self.diff else {"title": self.title, **self.given}
+        if not command:
+            # A command beside a diff is more than an edit.
+            more = {"command": self.given["command"]} if self._other_command else {}
+            return more if self.diff else {"title": self.title, **self.given}
+        more = {name: value for name, value in self.given.items() if not self._is_shown(name, value, command)}
+        is_only_title = not self._given_command and not self._other_command
+        if is_only_title and (self.given or not self.titles_are_commands):
+            more["title"] = self.title
+        return more
+
+    def _is_shown(self, name: str, value: object, command: str) -> bool:
+        """Return whether people see what is given as the command, its folder, or why."""
+        if name == "command":
+            return bool(self._given_command or self._other_command)
+        if name == "commands":
+            # Its parts, as somebody else took it apart.
+            return isinstance(value, list) and all(isinstance(part, str) and part in command for part in value)
+        return name in SHOWN and isinstance(value, str)
 
     def _folder_from(self, start: str) -> str:
         """Return the folder in which it would run; in case of doubt what is told of it, in brackets: no path."""
@@ -182,17 +204,19 @@ class ToolCall(Struct):
 
         The "command" of any other tool may be anything.
         """
-        if self.kind != "execute":
-            return ""
+        return (self._given_command or self.title) if self.kind == "execute" else ""
+
+    @property
+    def _given_command(self) -> str:
         arguments = self.given.get("args")
         more = [shlex.join(map(str, arguments))] if isinstance(arguments, list) and arguments else []
         match self.given.get("command"):
-            case str(command) if command:
+            case str(command) if command and self.kind == "execute":
                 return " ".join([command, *more])
-            case [*words] if words:
+            case [*words] if words and self.kind == "execute":
                 return " ".join([shlex.join(map(str, words)), *more])
             case _:
-                return self.title
+                return ""
 
 
 def _text(value: object) -> str:

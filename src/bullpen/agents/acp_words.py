@@ -31,6 +31,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Whether a turn fails if it offers none of these. If not, that is only said."""
     ids_name_tools: bool = False
     """Whether the id of a call begins with the name of its tool and two underscores."""
+    titles_are_commands: bool = False
+    """Whether it tells commands as titles of calls, with nothing beside them. Else a title alone is only a word."""
     words_request: str = ""
     """The agent's request for words of people while it works. Empty: it takes none."""
     sets_model: bool = False

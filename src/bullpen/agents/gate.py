@@ -7,8 +7,8 @@ from bullpen.agents.free_reading import only_reads
 from bullpen.agents.usual_edits import is_usual_edit
 from bullpen.turn_events import ApprovalAsked, Failed
 
-HARMLESS_DETAILS = frozenset({"commands", "is_background", "run_in_background", "timeout"})
-"""What may be said of a command that only reads: its parts, how long it may take, and whether it is waited for."""
+HARMLESS_DETAILS = frozenset({"is_background", "run_in_background", "timeout"})
+"""What may be said of a command that only reads: how long it may take, and whether it is waited for."""
 
 
 def is_free(question: ApprovalAsked, folder: str) -> bool:

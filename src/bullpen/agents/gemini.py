@@ -181,6 +181,6 @@ SPEC = replace(
             folder_settings=FolderSettings(files=GEMINI, environment=UNTRUSTED),
         ),
         command=("gemini", "--acp"),
-        dialect=Dialect(modes=("default",), ids_name_tools=True, own_tools=f"mcp_{SERVER}_"),
+        dialect=Dialect(modes=("default",), ids_name_tools=True, titles_are_commands=True, own_tools=f"mcp_{SERVER}_"),
     ),
 )

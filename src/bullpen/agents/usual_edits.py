@@ -6,7 +6,8 @@ from bullpen.turn_events import ApprovalAsked
 
 def is_usual_edit(question: ApprovalAsked, folder: str) -> bool:
     """Return whether all that is asked for is to change such files, and the changes are shown."""
-    if question.kind != "edit" or question.command or not question.diff or not question.paths:
+    runs_something = question.command or "command" in question.details
+    if question.kind != "edit" or runs_something or not question.diff or not question.paths:
         return False
     files = ProgramFiles(folder)
     is_of_package = any(map(is_package, question.paths))
