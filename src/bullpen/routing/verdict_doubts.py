@@ -48,6 +48,16 @@ _NACK = (
     r"|(?:先别|先不|别|不要|不可|不能|不得|暂缓|暂停|暂不|勿|反对|不同意|不赞成|不接受|否决)(?:再|急着|现在|马上)?"
     r"(?:合|上线|发布|提交|通过|批准|接受|部署)|(?:我|^\W*)(?:反对(?!意见)|不同意|不赞成|不接受|否决)|有待|^\W*拒绝"
     r"|^\W*不(?!需|用|必|再|影响|错|会|存在)|^\W*待|^\W*否(?=\W|$)"
+    r"|(?<![没无现])有(?:个|一个|些|一些|很|非常)*(?:严重|重大|致命)的?(?:问题|错误|缺陷|漏洞|bug)"
+    r"|(?:没法|没办法|无法)通过(?!校验|验证|检查)|重新来(?:过|一遍)|推倒重来|从头再?来|^\W*重来"
+    r"|(?:编译|构建|测试|CI)(?:都|也|还|根本)*不(?:过|通过)|(?:跑|运行|启动)不(?:起来|通|了|动)"
+    r"|(?<!不)(?<!不再)会(?:泄[露漏]|丢失|删除|删掉|破坏)[^，,。]{0,6}(?:密钥|密码|凭证|令牌|隐私|机密|用户数据)"
+    r"|^\W*(?:please |let's |\w+, )*(?:send (?:it|this|that|them) back|withdraw)\b"
+    r"|\bback to (?:the drawing board|square one)\b"
+    r"|\b(?:this|it|that|which|patch|change|code|commit|diff)(?: now| also| still| silently)? (?:"
+    r"(?:deletes|drops|loses|destroys|wipes|corrupts) (?:(?:the|all|our|their) )*(?:user|customer|production)s?\b"
+    r"|(?:leaks|exposes) (?:(?:the|all|our|their|private|api|secret) )*"
+    r"(?:secrets?|passwords?|credentials|tokens?|keys?)\b)"
     # The plainest refusals in other languages.
     r"|^\W*(?:nein|non|não|nie|nej|いいえ|нет|아니요)\b(?!-)"
     r"|\b(?:abgelehnt|rejeté|rechazad[oa]|rejeitad[oa])\b|\bnicht (?:freigeben|genehmig|zustimmen|mergen)"
@@ -69,6 +79,12 @@ _HYPOTHETICAL = (
     r"|有条件|原则上|(?:暂时|暂且|初步)(?:通过|批准|同意)"
 )
 """What is not so, wherever it is, or what somebody else wants."""
+_EXAMPLE = (
+    r"(?m)^[ \t*_#]*(?:an? |the |my |this is (?:an? |the )?)?(?:(?:example|sample|expected)(?: \w+)?|示例|样例|例子)\w*"
+    r"[ \t*_]*[:：][ \t*_]*$"
+    r"(?:\n[ \t]*(?:(?:[-*+•]|\d+[.)])[^\n]*)?)*\Z"
+)
+"""A list that is an example, at the end: then what follows belongs to it."""
 _POINTS = (
     r"\b(?:line|marker|verdict|text|words?|tag|sentence|what) (?:that |which )?(?:is )?(?:below|follows|comes next)\b"
     r"|\b(?:next|following) (?:line|marker|verdict|words?|text|tag)\b|^\W*below\b|\bthis line\b"
@@ -101,9 +117,22 @@ _CONDITION = (
 _IS_SO = (
     r"\bnow\b|\bI (?:ran|checked|tried|verified)\b|\bas (?:it should|specified|documented|wanted|expected)\b"
     r"|\b(?:which|that) is (?:right|correct|intended|the point)\b|\btests? covers?\b|\b(?:is|are) (?:covered|tested)\b"
+    r"|^\W*(?:it|the (?:function|code|command|parser)) (?:raises|returns|prints|exits|skips|warns|keeps)\b[^;]*"
+    r"\b(?:which|that) is what (?:was|is) (?:asked|wanted|specified)"
+    r"|^\W*if you ever (?:need|want)\b[^;]*\bthat(?:'s| is| would be| will be) (?:another|a separate|its own) "
+    r"(?:ticket|issue|change|story|pull request|pr)\b"
     r"|现在|已|覆盖"
 )
 """In a sentence about how the work behaves."""
+_IS_PAST = (
+    r"\bthank(?:s| you) for \w+ (?:the|a) failing (?:\w+ )?tests?\b"
+    r"|\b(?:earlier|previous|old|first) (?:version|patch|attempt|commit|one) (?:failed|crashed|broke|leaked)\b"
+    r"[^.;,]{0,60}[;,.] (?:but )?(?:this|the new|the current)(?: one| version| patch)? "
+    r"(?:doesn't|does not|no longer does)(?=\W*$|[.!])"
+    r"|之前的?失败的?(?:用例|测试)(?:现在|都|也|均|已|经)+通过(?!不)"
+    r"|(?<![没未不])(?<!没有)覆盖了?失败的?(?:情况|场景|分支|路径)"
+)
+"""What failed before and does no more, or in a test that shows it: no doubt."""
 _VERDICT_WORDS = r"\b(?:approv|verdict|merg|lgtm|ship)|批准|合并|结论"
 _DENIES = r"\b(?:not|never|cannot)\b|n't\b|^\W*no\b|\bno\W*$"
 _DENIES_DEFECTS = (
@@ -131,7 +160,7 @@ def against_approval(text: str) -> str:
     sentences = all_sentences(words, visible)
     if any(leaning_of(one) == "changes" or found(_NACK, one) for one in sentences):
         return "its words ask for changes or refuse, and its verdict approves"
-    closing = _closing(words)
+    closing = re.sub(_IS_PAST, "", _closing(words).replace("’", "'"), flags=re.IGNORECASE)
     last = all_sentences(closing, hide_code(closing))
     if any(found(_POINTS, one) for one in last):
         return "its last paragraph is about the verdict as a text"
@@ -163,7 +192,8 @@ def _doubts(sentences: list[str]) -> bool:
 
 def _leads_in(words: str) -> bool:
     """Return whether the last line that is not only a label is continued by what follows."""
-    return found(_LEADS_IN, _without_label(words).rpartition("\n")[2]) is not None
+    before = _without_label(words)
+    return found(_LEADS_IN, before.rpartition("\n")[2]) is not None or found(_EXAMPLE, before) is not None
 
 
 def _closing(words: str) -> str:
