@@ -390,8 +390,14 @@ def test_bullpens_own_files_are_never_usual_wherever_they_lie(folder: Path) -> N
         *("data/trusted.json", "data/allowed-for-good.json", "data/conversations.db", "data/new/x", "link/x", "DATA/x"),
         *("state/bullpen/doors/x", "c.db", "c.db-wal", "c.db-shm", "c.db-journal", "c.db.sessions"),
         *("c.db-files/1/config", "new.db", "new.db-wal", "new.db.sessions", "new.db-files/x"),
+        # The database is not there yet, or may be another process's.
+        *("later.db.sessions", "later.db.sessions.lock", "LATER.DB.sessions", "later.db-files/1/x", "sub/later.db-wal"),
+        *("conversations.db", "sub/conversations.db", "conversations.db-journal", "sub/Conversations.db.sessions"),
     ]
-    others = ["database/x", "state/x", "notes", "notes.sessions", "notes-wal", "my-files/x", "c.dbx", "src/code.py"]
+    others = [
+        *("later.database-files/x", "later.sessions", "adb.sessions", "db-files/x", "my-conversations.md"),
+        *("database/x", "state/x", "notes", "notes.sessions", "notes-wal", "my-files/x", "c.dbx", "src/code.py"),
+    ]
 
     assert [path for path in own if files.is_usual(path)] == []
     assert [path for path in others if not files.is_usual(path)] == []

@@ -13,11 +13,23 @@ BESIDE = ("", *LOGS, "-shm", ".sessions", ".sessions.lock")
 """How the files are called that belong to a database; --db puts it anywhere, and it may be another process's."""
 HISTORY = "-files"
 """How the folder is called that has earlier states of files."""
+DATABASE = ".db"
+"""How bullpen and its docs call a database: what belongs to one with such a name counts before it exists."""
+NAME = "conversations.db"
+"""How it calls its own, in any folder."""
 
 
 def is_own_file(real: str, folder: str) -> bool:
     """Return whether a file in an agent's folder is one of bullpen's; both are given as they are without links."""
-    return any(_is_in(real, own) for own in _folders(folder)) or any(map(_is_database, _databases(real)))
+    if _has_own_name(real) or any(_is_in(real, own) for own in _folders(folder)):
+        return True
+    return any(map(_is_database, _databases(real)))
+
+
+def _has_own_name(real: str) -> bool:
+    """Return whether bullpen would give a file this name, whether or not its database is there."""
+    has_base = any(one != real and one.casefold().endswith(DATABASE) for one in _databases(real))
+    return has_base or PurePath(real).name.casefold().startswith(NAME)
 
 
 def _folders(folder: str) -> Iterator[str]:
