@@ -136,7 +136,7 @@ class ToolCall(Struct):
         )
 
     def deed(self, folder: str) -> ApprovalAsked | None:
-        """Return what it does as the question that it needs, whatever it is called; None: it needs none."""
+        """Return what it does as the question that it needs, by any of its signs; None: it needs none."""
         question = self.question("", folder)
         if question.kind in ("command", "edit"):
             return question
