@@ -8,7 +8,9 @@ from bullpen.sandbox.profile import Profile
 
 MOST_PATHS = 5
 _REFUSED = "ead-only file system"
-_BEFORE = re.compile(r"""[`'"‘]?(/?[^\s'"`‘’:]+)['"`’]?: [Rr]ead-only file system""")
+_BEFORE = re.compile(r""": [Rr]ead-only file system""")
+_BESIDE_A_PATH = re.compile(r"""[\s'"`‘’:]""")
+_LONGEST_PATH = 4096
 _AFTER = re.compile(r"""[Rr]ead-only file system[^\n'"]{0,40}['"]([^'"\n]+)['"]""")
 
 
@@ -35,10 +37,14 @@ def refusal(path: str, profile: Profile) -> str:
 def _paths(output: str) -> Iterator[str]:
     for line in output.splitlines():
         if _REFUSED in line:
-            for found in (_AFTER.findall(line), _BEFORE.findall(line)):
-                yield from found
-                if found:
-                    break
+            yield from _AFTER.findall(line) or _named_before(line)
+
+
+def _named_before(line: str) -> Iterator[str]:
+    for found in _BEFORE.finditer(line):
+        said = line[max(0, found.start() - _LONGEST_PATH) : found.start()]
+        if path := _BESIDE_A_PATH.split(said.rstrip("'\"`’"))[-1]:
+            yield path
 
 
 def _absolute(path: str, folder: str) -> str:
