@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,12 @@ class Scene:
         """Return every file that holds settings, of the person and of the folder."""
         names = ("settings*.json", "*.toml", "*.rules", "opencode.json", "trustedFolders.json")
         files = [file for place in (self.home, self.project) for name in names for file in place.rglob(name)]
-        return {str(file): file.read_bytes() for file in files}
+        found = {}
+        for file in files:
+            # A CLI may be putting another one in its place.
+            with suppress(FileNotFoundError):
+                found[str(file)] = file.read_bytes()
+        return found
 
     def ran(self, name: str) -> int:
         file = self.project / name
